@@ -19,7 +19,7 @@ import numpy as np
 from flyannot.base.options import to_kebab_case
 from flyannot.dataset.folder import read_images
 from flyannot.encode.groups import InMemoryFeatures
-from flyannot.encode.options import Grid
+from flyannot.encode.options import GridType
 from flyannot.files.digest import json_digest
 from flyannot.files.text_files import read_toml
 from flyannot.images.geometry import resize_image
@@ -116,7 +116,7 @@ def evaluate_rows(path, data_set, output, *, nested=False):
         changed.setdefault("evaluate", {})["nested"] = nested
         configuration = build_configuration(places | {"seed": tables.get("seed", 0)} | changed, path)
         logging.getLogger("flyannot").info("== %s", name)
-        scores = _evaluate_row(configuration, pixels and Grid().parse(pixels))
+        scores = _evaluate_row(configuration, pixels and GridType().parse(pixels))
         yield name, read_scores(scores), scores
 
 

@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.paths import find_annotation_table
 from flyannot.encode.groups import group_images
-from flyannot.encode.similarity import N_LEAST, build_collection, map_patterns, most_similar
+from flyannot.encode.similarity import N_LEAST, build_image_index, find_most_similar, map_patterns
 from flyannot.files.hdf5.features import StoredFeatures
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval
@@ -39,7 +39,7 @@ def score_features(features, annotations):
         for stage_range in stored.stage_ranges:
             rows = StoredFeatures([stored], stage_range)
             groups = group_images(rows.columns)
-            collection = build_collection(
+            collection = build_image_index(
                 lambda rows=rows: (block for _, block in rows.iterate_blocks()), groups
             )
             genes = [groups.gene_ids[g] for g in groups.group_numbers]
@@ -64,7 +64,7 @@ def _score_neighbours(groups, rows, carried):
 
     def score(places):
         far = (((places - place) ** 2).sum(axis=1) for place in places)
-        order = [most_similar(-distance, n, without=[i]) for i, distance in enumerate(far)]
+        order = [find_most_similar(-distance, n, without=[i]) for i, distance in enumerate(far)]
         return shared_terms_score(order, list(carried.values()), genes)
 
     scores = {"shared_terms": score(rows[kept])}

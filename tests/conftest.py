@@ -188,7 +188,7 @@ def flyannot(capsys, monkeypatch):
         capsys.readouterr()
         log.handlers.clear()  # it writes to the stderr of its day
         log.setLevel(logging.NOTSET)
-        said = Said(faults.run_group(group), *capsys.readouterr())
+        said = Said(faults.run_click_group(group), *capsys.readouterr())
         assert "Traceback" not in said.err
         assert not _ONE_AS_MANY.findall(said.out + said.err)
         assert code in (None, said.code), said.err

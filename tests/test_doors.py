@@ -12,7 +12,7 @@ PACKAGE = Path(flyannot.__file__).parent
 
 # How a module opens a file by itself: the name of what it calls.
 OPENS = re.compile(
-    r"""(os\.|io\.|codecs\.|gzip\.|bz2\.|lzma\.|tarfile\.|Image\.)?open | open_regular | open_hdf5
+    r"""(os\.|io\.|codecs\.|gzip\.|bz2\.|lzma\.|tarfile\.|Image\.)?open | open_regular_file | open_hdf5
     | h5py\.File | (zipfile\.)?ZipFile | (gzip\.)?GzipFile | (tifffile\.)?TiffFile | .*\.is_(tar|zip)file
     | np\.(load|loadtxt|genfromtxt|fromfile|memmap|save|savez|savez_compressed|savetxt) | (json|tomllib)\.load
     | (pickle|marshal|joblib|shelve)\.(load|loads|Unpickler|open) | .*Tree\.(parse|iterparse)
@@ -117,7 +117,7 @@ def test_a_path_from_outside_is_opened_where_it_must_be_a_regular_file(all_calls
     by_path = {"open", "os.open", "h5py.File", "np.load", "gzip.open", "zipfile.ZipFile", "tarfile.open"}
     found = {(name, called) for name, _, called, first in all_calls if called in by_path and first == "path"}
     assert {place for place in found if place[0] not in ALLOWED} == {
-        ("files/text_files.py", "open"),  # which is `open_regular`
+        ("files/text_files.py", "open"),  # which is `open_regular_file`
         ("files/text_files.py", "os.open"),
         ("files/hdf5/layout.py", "h5py.File"),  # behind it
         ("files/hdf5/writing.py", "open"),

@@ -14,7 +14,7 @@ from benchmarks.siso import hash_siso
 from flyannot.sparse.coders import siso
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.feature_rows import unit_rows
-from flyannot.terms.siso import FRACTION, largest_products
+from flyannot.terms.siso import FRACTION, largest_inner_products
 
 LASSO, SPREADING, SISO = "lasso", "label spreading", "siso"
 HASH, P_STABLE, PUBLISHED = "hash-siso", "hash-siso, p-stable", "siso, as published"
@@ -102,7 +102,7 @@ def _propagated(encode, A, Y, X):
 
 def _scaled(X, A):
     """Return queries divided by their largest product, so that lam is FRACTION, and those products."""
-    largest = largest_products(X, A)[:, None]
+    largest = largest_inner_products(X, A)[:, None]
     return X / np.where(largest > 0, largest, 1).astype(X.dtype), largest
 
 

@@ -32,7 +32,7 @@ import numpy as np
 
 from flyannot.sparse.coders import siso
 from flyannot.sparse.coders.blocks import validate_samples
-from flyannot.sparse.coders.cd import FewAtoms
+from flyannot.sparse.coders.cd import SmallLassoSolver
 from flyannot.sparse.kernels import track_gap
 
 _FUNCTIONS = 64  # functions whose cells are filled at once
@@ -131,7 +131,7 @@ def solve(X, D, lam, candidates, *, tol=1e-4):
     """
     X, D, _, _ = validate_samples(X, D, lam, norms=np.zeros(0))  # norms would take longer than the codes
     problem = siso.SISOProblem(D, float(lam), float(tol), _MOST_ROUNDS, siso.exact_gram(D))
-    small = FewAtoms(X.shape[1])
+    small = SmallLassoSolver(X.shape[1])
     codes = [_search_cells(x, problem, candidates, small) for x in X]
     return siso.codes_to_csr(codes, len(D), X.dtype)
 

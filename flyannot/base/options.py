@@ -5,11 +5,11 @@ the header of a file. To add an option, add a field:
 
     @dataclass(frozen=True, kw_only=True)
     class ExtractOptions(Options):
-        stride_px: int = option(16, Count(), "From one patch to the next.")
+        stride_px: int = option(16, IntegerType(), "From one patch to the next.")
 
-The type of an option is a `Kind`. It parses the value, which may be text from a command line, or a value from
-a TOML file, a header or Python. The values of an options object are therefore always valid, and always have
-the same Python type.
+The type of an option is an `OptionType`. It parses the value, which may be text from a command line, or
+a value from a TOML file, a header or Python. The values of an options object are always valid, and always
+have the same Python type.
 """
 
 import math
@@ -24,7 +24,7 @@ UNLESS_DEFAULT = "unless default"
 _FIX = "see the valid values: flyannot COMMAND --help"
 
 
-class Kind:
+class OptionType:
     """Base class of the types of option values: it parses, validates and prints a value.
 
     Attributes
@@ -60,7 +60,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Text(Kind):
+class TextType(OptionType):
     """The type of an option whose value is any text."""
 
     name: str = "TEXT"
@@ -72,7 +72,7 @@ class Text(Kind):
 
 
 @dataclass(frozen=True)
-class FilePath(Kind):
+class PathType(OptionType):
     """The type of an option whose value is a path.
 
     `parse` returns a Path. In a configuration file a path is relative to the folder of that file.
@@ -91,7 +91,7 @@ class FilePath(Kind):
 
 
 @dataclass(frozen=True)
-class Flag(Kind):
+class FlagType(OptionType):
     """The type of an option that is true or false.
 
     `parse` accepts a bool, "true", "false", "1" and "0".
@@ -108,7 +108,7 @@ class Flag(Kind):
 
 
 @dataclass(frozen=True)
-class Count(Kind):
+class IntegerType(OptionType):
     """The type of an option whose value is an integer.
 
     The integer must lie between `least` and `most` (both included) and be a multiple of `of`.
@@ -134,7 +134,7 @@ class Count(Kind):
 
 
 @dataclass(frozen=True)
-class Real(Kind):
+class FloatType(OptionType):
     """The type of an option whose value is a finite float.
 
     The float must lie between `least` and `most` (both included) and between `above` and `below` (both
@@ -162,11 +162,11 @@ class Real(Kind):
         return " ".join(["a number", " and ".join(named)]).strip()
 
 
-class OrAuto(Kind):
+class AutoOrType(OptionType):
     """The type of an option whose value is the word "auto" or a value of another type."""
 
     def __init__(self, kind):
-        """Make the type from the `Kind` of the values other than "auto"."""
+        """Make the type from the `OptionType` of the values other than "auto"."""
         self.kind = kind
         self.name = f"{kind.name}|auto"
         self.words = f"auto, or {kind.words}"
@@ -180,7 +180,7 @@ class OrAuto(Kind):
             raise ValueError(self.words) from None
 
 
-class Choice(Kind):
+class ChoiceType(OptionType):
     """The type of an option whose value is one of several names."""
 
     def __init__(self, choices):
@@ -205,7 +205,7 @@ class Choice(Kind):
         return f"one of {', '.join(self.choices)}"
 
 
-class Several(Kind):
+class TupleType(OptionType):
     """The type of an option whose value is a tuple of values of one type.
 
     A single value is parsed to a tuple of length 1.
@@ -214,7 +214,7 @@ class Several(Kind):
     is_repeatable = True
 
     def __init__(self, kind):
-        """Make the type from the `Kind` of one value of the tuple."""
+        """Make the type from the `OptionType` of one value of the tuple."""
         self.kind = kind
         self.name = kind.name
         self.words = kind.words
@@ -400,7 +400,7 @@ def format_default(entry):
     """
     kind = entry.metadata["kind"]
     default = _field_default(entry)
-    is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
+    is_shown = not isinstance(kind, FlagType) and default not in (None, (), {})
     return entry.metadata["stands_for"] or (kind.to_text(default) if is_shown else "")
 
 

@@ -5,7 +5,7 @@ import re
 from datetime import date, timedelta
 
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.base.options import Kind
+from flyannot.base.options import OptionType
 
 log = logging.getLogger("flyannot")
 
@@ -158,7 +158,7 @@ def _month_number(month):
     return next(i for i, names in enumerate(_MONTHS, start=1) if month.lower() in names.split("|"))
 
 
-class StageRange(Kind):
+class StageRangeType(OptionType):
     """The type of an option whose value is a stage range in any accepted spelling.
 
     `parse_stage_range` defines the spellings.

@@ -6,7 +6,7 @@ from functools import partial
 import click
 
 from flyannot import __version__
-from flyannot.cli.shared.exit_codes import run_group
+from flyannot.cli.shared.exit_codes import run_click_group
 from flyannot.cli.shared.help_page import LazyGroup
 from flyannot.cli.steps import build_step_command
 from flyannot.pipeline.chain import STEPS
@@ -21,7 +21,7 @@ COMMANDS: dict = {
         "info": ("info", "Show versions, processor, folders and optional packages."),
         "completion": ("flyannot.cli.info:completion_command", "Let a shell complete commands."),
     },
-    "Steps": {},  # filled by `command_table`
+    "Steps": {},  # filled by `build_command_table`
     "Look": {
         "report": ("report", "Write a page that shows a run in a browser."),
         "explain": ("explain", "Show which patches of an image support or oppose a term."),
@@ -45,7 +45,7 @@ COMMANDS: dict = {
 }
 
 
-def command_table():
+def build_command_table():
     """Return COMMANDS with the commands of all steps added under the heading "Steps".
 
     The result is a dict: heading of the help page -> name of a command -> (location, description).
@@ -59,7 +59,9 @@ def command_table():
     return COMMANDS | {"Steps": steps}
 
 
-@click.group(cls=LazyGroup, table=command_table, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, table=build_command_table, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="flyannot")
 def group():
     """Anatomical terms for Drosophila embryo gene-expression images, by sparse coding.
@@ -80,4 +82,4 @@ def group():
 
 def main():
     """Run the command in the arguments of this process, and exit with its exit code."""
-    sys.exit(run_group(group))
+    sys.exit(run_click_group(group))

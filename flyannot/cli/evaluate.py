@@ -8,7 +8,7 @@ from click.core import ParameterSource
 from flyannot.base.errors import InputError
 from flyannot.base.options import to_kebab_case
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options, seed_option
-from flyannot.cli.shared.output import make_execution, print_text
+from flyannot.cli.shared.output import build_execution, print_text
 from flyannot.pipeline.options import EvaluateOptions, RunOptions, Selection
 from flyannot.terms.options import TrainOptions
 
@@ -57,7 +57,7 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     from flyannot.terms.group_outcomes import format_scores_json, read_scores
     from flyannot.terms.table import format_scores
 
-    execution = make_execution(run=run)
+    execution = build_execution(run=run)
     if model:
         _refuse_trained_options()
         evaluation = build_model_evaluation(model, scored, annotations, options, train.corrections)

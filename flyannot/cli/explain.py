@@ -2,7 +2,7 @@
 
 import click
 
-from flyannot.base.stage_ranges import StageRange
+from flyannot.base.stage_ranges import StageRangeType
 from flyannot.base.text import pluralise
 from flyannot.cli.shared.options import (
     IN_FILE,
@@ -29,7 +29,7 @@ _MAX_SHOWN = 3  # printed patches of an image
 @click.option("--gene", "genes", multiple=True, help="Explain only this gene of a data set (repeatable).")
 @click.option(
     "--stage-range",
-    type=KindType(StageRange()),
+    type=KindType(StageRangeType()),
     help="The stage range of pictures without a table; or the only stage range of a data set to explain.",
 )
 @out_folder_option("Write pictures and a table to this new folder.", required=False)

@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import Command, add_options, out_folder_option
-from flyannot.cli.shared.output import log, make_execution, print_text, report_outcome
+from flyannot.cli.shared.output import build_execution, log, log_outcome, print_text
 from flyannot.pipeline.options import FetchOptions
 
 
@@ -24,10 +24,10 @@ def command(source, folder, options, dry_run):
     """
     from flyannot.pipeline.fetch import fetch_bdgp
 
-    outcome = fetch_bdgp(folder, options, make_execution(), dry_run=dry_run)
+    outcome = fetch_bdgp(folder, options, build_execution(), dry_run=dry_run)
     if dry_run:
         print_text(outcome.summary)
         return 0
-    code = report_outcome(outcome)
+    code = log_outcome(outcome)
     log.info("next: flyannot import %s %s -o embryos", source, folder)
     return code

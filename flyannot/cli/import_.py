@@ -14,7 +14,7 @@ from flyannot.cli.shared.options import (
     out_option,
     overwrite_option,
 )
-from flyannot.cli.shared.output import log, make_execution, print_text, report_outcome
+from flyannot.cli.shared.output import build_execution, log, log_outcome, print_text
 from flyannot.dataset.importers import IMPORTERS
 
 
@@ -24,11 +24,11 @@ def _build_command(name):
     is_several = importer.sources.endswith("...")
 
     def run(sources, folder, options, force):
-        from flyannot.dataset.importers.import_log import format_summary
+        from flyannot.dataset.importers.import_log import format_import_summary
 
         sources = sources if is_several else [sources]
         summary = importer.run(sources, folder, options, force=force)
-        print_text(format_summary(summary))
+        print_text(format_import_summary(summary))
         log.info("wrote %s", folder)
 
     n = -1 if is_several else 1
@@ -59,7 +59,7 @@ def features(table, out, force):
     """
     from flyannot.pipeline.import_features import import_features
 
-    return report_outcome(import_features(table, out, make_execution(force)))
+    return log_outcome(import_features(table, out, build_execution(force)))
 
 
 _COMMANDS = {

@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options
-from flyannot.cli.shared.output import make_execution, report_outcome
+from flyannot.cli.shared.output import build_execution, log_outcome
 from flyannot.pipeline.options import ReportOptions
 
 
@@ -43,4 +43,4 @@ def command(run, out, data_set, options):
 
     page = run.with_suffix(".html") if run.is_file() else run / "report.html"
     task = ReportTask(run, out or page, data_set, options)
-    return report_outcome(run_task(task, make_execution()))
+    return log_outcome(run_task(task, build_execution()))

@@ -10,14 +10,14 @@ from click.core import ParameterSource
 from flyannot.base.errors import InputError
 from flyannot.cli.shared.options import (
     IN_FILE,
+    AdvancedOption,
     Command,
-    MoreOption,
     add_options,
     out_folder_option,
     output_data_set_option,
     settings_option,
 )
-from flyannot.cli.shared.output import log, make_execution, print_text, report_outcome
+from flyannot.cli.shared.output import build_execution, log, log_outcome, print_text
 from flyannot.pipeline.options import RunOptions
 
 _PATIENCE_S = 60  # jobs that start together write the same record one after the other
@@ -53,12 +53,12 @@ class ShareType(click.ParamType):
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
 @click.option(
-    "--step", cls=MoreOption, metavar="STEP", help="Run only this step, from the files of earlier steps."
+    "--step", cls=AdvancedOption, metavar="STEP", help="Run only this step, from the files of earlier steps."
 )
 @click.option(
     "--part",
     type=ShareType(),
-    cls=MoreOption,
+    cls=AdvancedOption,
     help="With --step extract, pool or annotate: process only this share of the images, such as 2/8. Then "
     "run the step without --part to join all parts.",
 )
@@ -115,7 +115,7 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     )
     check_run(configuration)
     steps = [find_step(configuration, step)] if step else list_steps(configuration)
-    execution = make_execution(run=_merge_run_options(run, configuration.options["run"]))
+    execution = build_execution(run=_merge_run_options(run, configuration.options["run"]))
     if dry_run:
         planned = describe_first_outdated(steps, configuration)
         then = "; then all later outputs" if planned and not step else ""
@@ -165,7 +165,7 @@ def _run_steps(configuration, steps, execution):
     nothing = None
     for step, task, outcome in run_all_steps(steps, configuration, execution):
         table = configuration.output / NAME
-        code = max(code, report_outcome(outcome, step=step.name, images=task.images, table=table))
+        code = max(code, log_outcome(outcome, step=step.name, images=task.images, table=table))
         n_made += outcome.made
         if step.name == "evaluate":
             result = read_scores(outcome.path)

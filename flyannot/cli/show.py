@@ -22,9 +22,9 @@ def command(file, header, as_json):
     Example:
         flyannot show model.h5
     """
-    from flyannot.pipeline.show import file_contents, format_file
+    from flyannot.pipeline.show import file_contents_as_json, format_file
 
     if as_json:
-        print_json(file_contents(file))
+        print_json(file_contents_as_json(file))
     else:
         print_text(format_file(file, header=header))

@@ -12,7 +12,7 @@ from flyannot.cli.shared.options import (
     out_option,
     seed_option,
 )
-from flyannot.cli.shared.output import make_execution, report_outcome
+from flyannot.cli.shared.output import build_execution, log_outcome
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.options import RunOptions, Selection
 
@@ -30,10 +30,10 @@ def build_step_command(name):
         paths = {name: path if isinstance(path, tuple) else (path,) for name, path in inputs.items()}
         request = StepRequest(inputs=paths, out=out, options=options, selection=selection, seed=seed)
         task = step.build_task(request)
-        execution = make_execution(force, run)
-        code = report_outcome(run_task(task, execution), images=task.images)
+        execution = build_execution(force, run)
+        code = log_outcome(run_task(task, execution), images=task.images)
         if page:
-            report_outcome(run_task(step.build_page_task(request), execution))
+            log_outcome(run_task(step.build_page_task(request), execution))
         return code
 
     function = force_option(run_step)

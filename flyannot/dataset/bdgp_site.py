@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from flyannot.base.errors import FlyannotError, InputError, did_you_mean
-from flyannot.dataset.importers.bdgp import DUMPS, TABLES, dump_kind
+from flyannot.dataset.importers.bdgp import DUMPS, TABLES, detect_dump_kind
 from flyannot.dataset.importers.import_log import ImportLog
-from flyannot.dataset.importers.resolve import AmbiguousGene, Genes, parse_published_stage
+from flyannot.dataset.importers.resolve import AmbiguousGene, GeneTable, parse_published_stage
 from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.files.text_files import read_first_bytes, read_text
 
@@ -80,7 +80,7 @@ def choose_site_images(annotations, images, *, genes=(), stage_ranges=(), most=N
         If a gene is unknown, or several genes have the name.
     """
     log = ImportLog()
-    known = Genes()
+    known = GeneTable()
     rows = TABLES.rows(images, log)
     known.add_rows([*rows, *TABLES.rows(annotations, log)])
     wanted = {_gene_id_for_name(known, name) for name in genes}
@@ -149,7 +149,7 @@ def validate_downloaded_table(path, kind):
     if _is_page(read_first_bytes(path, 512)):
         return "a web page, not a table"
     try:
-        kinds = [dump_kind(cells) for _, cells, fault in read_source_rows(path) if not fault]
+        kinds = [detect_dump_kind(cells) for _, cells, fault in read_source_rows(path) if not fault]
     except FlyannotError as error:
         return f"a damaged table: {error.message}"
     if not kinds or kinds.count(kind) < 0.9 * len(kinds):

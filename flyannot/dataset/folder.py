@@ -35,7 +35,7 @@ from flyannot.dataset.paths import (
 from flyannot.dataset.table_warnings import (
     abbreviate_names,
     bdgp_terms,
-    fold_name,
+    normalise_name,
     raise_errors,
     split_terms,
     unify_capitals,
@@ -45,7 +45,7 @@ from flyannot.dataset.table_warnings import (
 )
 from flyannot.files.atomic_file import write_text
 from flyannot.files.tables import format_table, read_table, write_table
-from flyannot.images.address import TURNS, add_turn, join_address
+from flyannot.images.address import TURNS, add_turn, address_from_name
 
 log = logging.getLogger("flyannot")
 
@@ -88,7 +88,7 @@ class Image:
     @property
     def address(self) -> str:
         """The path of the file, with the part of it that the name refers to, such as a plane."""
-        return join_address(self.file, self.name)
+        return address_from_name(self.file, self.name)
 
     @property
     def path(self) -> Path:
@@ -181,7 +181,7 @@ def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = Non
     if not images and not found:
         found.append(InputError(f"{table} lists no image", fix="add one row per image"))
     paths.warn(table)
-    found += _find_repeated_images(table, lines, (join_address(*image[:2]) for image in images))
+    found += _find_repeated_images(table, lines, (address_from_name(*image[:2]) for image in images))
     fbgns = _fill_in_fbgns(table, lines, [(image[2], image[5]) for image in images], found)
     images = _group_images(table, lines, images, fbgns, found)
     if faults is None:
@@ -506,13 +506,13 @@ def _list_genes_without_images(images, annotations, stage_ranges):
     absent = sorted({g for g, s in annotations.terms_by_gene.keys() - here if s in stage_ranges})
     alike = defaultdict(set)
     for image in images:
-        alike[fold_name(image.gene)].add((image.gene, image.fbgn))
+        alike[normalise_name(image.gene)].add((image.gene, image.fbgn))
     hinted = []
     others = []
     for gene_id in absent:
         symbol = symbols[gene_id]
         has_number = symbol != gene_id  # two FlyBase numbers are two genes, even if the symbols are similar
-        of_images = alike[fold_name(symbol)]
+        of_images = alike[normalise_name(symbol)]
         close = sorted(g for g, fbgn in of_images if g != symbol and not (fbgn and has_number))
         if close:
             hinted.append(f'{symbol}: did you mean "{close[0]}"?')

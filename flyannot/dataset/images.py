@@ -19,9 +19,9 @@ from flyannot.dataset.folder import Image, read_images
 from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, find_table_folder, has_table, resolve_path
 from flyannot.files.hdf5.reading import read_unverified_kind
 from flyannot.images.address import (
-    file_part,
+    address_from_name,
+    file_name_part,
     image_path,
-    join_address,
     photograph_name,
 )
 
@@ -252,7 +252,7 @@ def _find_paths(place, wanted, *, same_rows):
     for image in read_images(place):
         for name in names.get(image.name, ()) if image.path.is_file() else ():
             if not same_rows or (name, image.gene, image.stage_range) in wanted:
-                paths[name] = Path(join_address(image.file, name))
+                paths[name] = Path(address_from_name(image.file, name))
     return paths
 
 
@@ -264,7 +264,7 @@ def _find_paths_in_folder(folder, names):
         except OSError:
             continue
         for name in names:
-            file = name if name in present else file_part(name)
+            file = name if name in present else file_name_part(name)
             if (file in present or "/" in file) and (place / file).is_file():
-                paths[name] = Path(join_address(str(place / file), name))
+                paths[name] = Path(address_from_name(str(place / file), name))
     return paths

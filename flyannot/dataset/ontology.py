@@ -169,7 +169,7 @@ class IdColumns:
     def __init__(self, ontology):
         self._ontology = ontology
         self._known = {}
-        self._stages = {s: " ".join(ids) for s, ids in stage_ids(ontology).items()}
+        self._stages = {s: " ".join(ids) for s, ids in find_stage_ids(ontology).items()}
 
     def look_up(self, term, stage_range):
         """Return the ids of a term and of a stage range, in the order of COLUMNS."""
@@ -229,7 +229,7 @@ def _read_id_table(path):
     return given
 
 
-def stage_ids(ontology):
+def find_stage_ids(ontology):
     """Return a dict, stage range -> ids of its stages ("embryonic stage 4" ...) in the ontology."""
     ids = {}
     for stage_range in STAGE_RANGES:

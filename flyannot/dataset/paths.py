@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.dataset.table_warnings import warn_about
-from flyannot.images.address import file_part
+from flyannot.images.address import file_name_part
 
 IMAGES = "images.csv"
 ANNOTATIONS = "annotations.csv"
@@ -115,7 +115,7 @@ class ImagePaths:
 
         name : as in the table; line : its line, for warnings
         """
-        texts = dict.fromkeys((name, file_part(name)))  # the name of a file may contain a number sign
+        texts = dict.fromkeys((name, file_name_part(name)))  # the name of a file may contain a number sign
         for text in texts:
             if path := self._find(text) or ("\\" in text and self._find(text.replace("\\", "/"))):
                 return path

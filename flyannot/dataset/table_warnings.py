@@ -106,7 +106,7 @@ def abbreviate_names(names):
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
-def fold_name(name):
+def normalise_name(name):
     """Return a name in small letters, without spaces and signs."""
     return _SIGNS.sub("", name.casefold())
 
@@ -172,7 +172,7 @@ def find_misspelt_terms(counts, known):
 
 def _is_near(term, other, known_words):
     """Return True if two terms differ in capitals, spaces and signs only, or in one misspelt word."""
-    if fold_name(term) == fold_name(other):
+    if normalise_name(term) == normalise_name(other):
         return True
     words = term.casefold().split()
     other_words = other.casefold().split()

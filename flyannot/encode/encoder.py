@@ -9,11 +9,11 @@ import numpy as np
 
 from flyannot.base.errors import DataError, FlyannotError
 from flyannot.base.text import short_repr
-from flyannot.encode.options import n_cells
+from flyannot.encode.options import count_cells
 from flyannot.encode.pooling import PooledFeatures, pool_image
 from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.options import ExtractOptions, patch_sides
+from flyannot.images.options import ExtractOptions, sorted_patch_sizes
 from flyannot.images.picture import read_embryo
 from flyannot.images.sift import mirror_descriptors, normalise_descriptors
 from flyannot.sparse.coders import CODERS, gram_for
@@ -54,7 +54,7 @@ class Encoder:
     @property
     def n_features(self):
         """The length of a feature vector."""
-        return len(self.D) * n_cells(self.pool.grid, self.extract.patch_px)
+        return len(self.D) * count_cells(self.pool.grid, self.extract.patch_px)
 
     def read(self, address):
         """Read a picture; return the grey levels of its embryo, and its quality warnings.
@@ -100,7 +100,7 @@ class Encoder:
         """
         descriptors = described.descriptors
         centres_px = described.centres_px
-        sides = patch_sides(self.extract.patch_px)
+        sides = sorted_patch_sizes(self.extract.patch_px)
         n_patches = len(descriptors)
         if not np.isin(described.patch_px, sides).all():
             raise DataError(f"the dictionary is for patches of {sides} px, and others were given")

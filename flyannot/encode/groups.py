@@ -68,7 +68,7 @@ def group_features(features, groups, scheme="group"):
     groups : Groups
     scheme : "group" for the largest of each feature over the images of a group, or "mean"
     """
-    return pool_columns(InMemoryFeatures(features), groups, slice(None), scheme)
+    return pool_feature_columns(InMemoryFeatures(features), groups, slice(None), scheme)
 
 
 class InMemoryFeatures:
@@ -87,7 +87,7 @@ class InMemoryFeatures:
         yield 0, self._features[:, columns]
 
 
-def pool_columns(features, groups, columns, scheme):
+def pool_feature_columns(features, groups, columns, scheme):
     """Pool some columns of the features of images to features of groups, as the images are read.
 
     Parameters

@@ -8,14 +8,14 @@ patches (small ones first), then row by row.
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from flyannot.base.options import Choice, Kind, Options, Real, Several, option
-from flyannot.images.options import patch_sides
+from flyannot.base.options import ChoiceType, FloatType, Options, OptionType, TupleType, option
+from flyannot.images.options import sorted_patch_sizes
 from flyannot.sparse.coders import CODERS
 
 VIEWS = ("lateral", "dorsal", "ventral")
 
 
-class Grid(Kind):
+class GridType(OptionType):
     """The option type for a grid of rows x columns, as in 2x4, or for several grids, as in 1x1+2x4."""
 
     name = "RxC"
@@ -50,12 +50,12 @@ def _is_count(n):
     return type(n) is int and n > 0
 
 
-def n_cells(grid, patch_px):
+def count_cells(grid, patch_px):
     """Return the number of cells of a feature vector: the cells of all grids, times the sizes of patches.
 
     grid : tuple of (rows, columns); patch_px : the sizes of patches
     """
-    return sum(rows * columns for rows, columns in grid) * len(patch_sides(patch_px))
+    return sum(rows * columns for rows, columns in grid) * len(sorted_patch_sizes(patch_px))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,24 +65,24 @@ class PoolOptions(Options):
     table: ClassVar[str] = "pool"
 
     grid: tuple = option(
-        ((1, 1),), Grid(), "Cells laid over the image, as in 2x4; several grids as in 1x1+2x4."
+        ((1, 1),), GridType(), "Cells laid over the image, as in 2x4; several grids as in 1x1+2x4."
     )
     mirror: tuple = option(
         (),
-        Several(Choice(VIEWS)),
+        TupleType(ChoiceType(VIEWS)),
         "Pool every image of this view together with its mirror image, upside down (repeatable). Dorsal and "
         "ventral views show both flanks, and either may be up.",
     )
     coder: str = option(
         "cd",
-        Choice(CODERS),
+        ChoiceType(CODERS),
         "Solver of the codes; all find the same codes. cd is the quickest for dictionaries of usual size; "
         "siso is for 10,000 atoms and more.",
         more=True,
     )
     tol: float = option(
         1e-4,
-        Real(above=0),
+        FloatType(above=0),
         "Largest duality gap of a code, relative to half the squared norm of its patch.",
         more=True,
     )

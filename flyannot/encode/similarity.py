@@ -49,7 +49,7 @@ class ImageIndex:
             return _directions(features, self.mean) @ self.axes.T
 
 
-def build_collection(blocks, groups):
+def build_image_index(blocks, groups):
     """Build the ImageIndex of one stage range.
 
     Parameters
@@ -80,7 +80,7 @@ def build_collection(blocks, groups):
     return ImageIndex(mean, axes, images, _unit_rows(of_groups))
 
 
-def most_similar(similarity, n, *, without=()):
+def find_most_similar(similarity, n, *, without=()):
     """Return the indices of the n largest values, in falling order; of equal values the first.
 
     similarity : float array; without : indices to leave out
@@ -95,7 +95,7 @@ def most_similar(similarity, n, *, without=()):
     return numbers[np.argsort(-left[numbers], kind="stable")][:n]
 
 
-def farthest_first(directions, begun=()):
+def order_farthest_first(directions, begun=()):
     """Order patterns so that each is as different as possible from all before it.
 
     Parameters

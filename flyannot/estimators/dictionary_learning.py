@@ -13,19 +13,19 @@ from sklearn.utils.validation import check_is_fitted
 from flyannot.base.errors import InputError
 from flyannot.estimators.image_patches import check_samples
 from flyannot.estimators.sparse_coder import SparseCoding
-from flyannot.jobs.progress_events import say
+from flyannot.jobs.progress_events import log_or_print
 from flyannot.sparse.coders.verified import power_of_two_scale
 from flyannot.sparse.fit import (
     EVALUATED_SAMPLES,
     evaluate_epoch,
-    gains_too_little,
+    has_small_gain,
     learn_dictionary,
     random_patches,
     run_epoch,
     transfer_state,
 )
 from flyannot.sparse.learners import LEARNERS
-from flyannot.sparse.stored_codes import Positive
+from flyannot.sparse.stored_codes import PositiveConstraints
 
 _NOISE = 0.01  # noise of repeated initial atoms, as in scikit-learn; six other ways ended within 2%
 
@@ -144,7 +144,7 @@ class DictionaryLearning(SparseCoding):
         learner = self._learner(X, self._initial_atoms(X, rng))
         self.trace_ = []
         for record in learn_dictionary(X, learner, n_epochs=self._n_epochs(), rng=rng):
-            if self._add_record(record) or gains_too_little(self.trace_, self.objective_tol):
+            if self._add_record(record) or has_small_gain(self.trace_, self.objective_tol):
                 break
         return self._store_result(learner.D.astype(X.dtype), learner.state(), rng, n_iter=len(self.trace_))
 
@@ -163,7 +163,7 @@ class DictionaryLearning(SparseCoding):
     def _call_back(self, record):
         """Log an EpochRecord if `verbose`, and call the callback; return True if it ends learning."""
         if self.verbose:
-            say(
+            log_or_print(
                 f"epoch {record.epoch}: objective {record.objective:.6g} (gap {record.gap:.1e}), "
                 f"{record.mean_nonzeros:.1f} non-zeros per code, {record.seconds:.1f} s"
             )
@@ -240,7 +240,7 @@ class DictionaryLearning(SparseCoding):
         return self.max_iter or LEARNERS[self.learner].default_n_epochs(self._options())
 
     def _positive(self):
-        positive = Positive(bool(self.positive_code), bool(self.positive_dict))
+        positive = PositiveConstraints(bool(self.positive_code), bool(self.positive_dict))
         if any(positive) and not LEARNERS[self.learner].takes_positive:
             raise InputError(
                 f"the learner {self.learner} cannot exclude negative values", fix='choose learner="scc"'

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flyannot.base.errors import InputError, error_message
 from flyannot.base.text import short_repr
-from flyannot.encode.options import Grid
+from flyannot.encode.options import GridType
 from flyannot.encode.pooling import pool_image
 
 
@@ -127,7 +127,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def fit(self, X: ImagePatches | ArrayLike, y: object = None) -> Self:
         """Validate the grid, and store the number of atoms."""
         try:
-            self._levels = Grid().parse(self.grid)
+            self._levels = GridType().parse(self.grid)
         except ValueError as error:
             raise InputError(f"the grid is {self.grid}, and must be {error_message(error)}") from None
         check_samples(self, X, reset=True, accept_sparse="csr")

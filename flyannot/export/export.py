@@ -8,7 +8,7 @@ from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.export import EXPORTERS
 from flyannot.files.atomic_file import atomic_write
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.pipeline.engine.task import output_file
+from flyannot.pipeline.engine.task import locked_output
 
 
 def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
@@ -46,5 +46,5 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
         for stage_range in stage_ranges:
             stored.datasets(stage_range)
         chosen = [s for s in STAGE_RANGES if s in (stage_ranges or stored.stage_ranges)]
-        with output_file(out, [path, *ontology], force=force), atomic_write(out) as beside:
+        with locked_output(out, [path, *ontology], force=force), atomic_write(out) as beside:
             write(stored, chosen, beside, **more)

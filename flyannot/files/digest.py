@@ -6,7 +6,7 @@ import os
 import time
 from contextlib import contextmanager
 
-from flyannot.files.text_files import open_regular
+from flyannot.files.text_files import open_regular_file
 
 _SETTLED_S = 2.0  # a file that changed less than this before it was read may change again with equal times
 _cached_digests: dict[bytes, bytes] | None = None  # file key -> digest; None outside of `cache_digests`
@@ -18,9 +18,9 @@ def file_digest(path):
     Within a `cache_digests` block a digest is reused while the file's size and times are unchanged.
     """
     if _cached_digests is None:
-        with open_regular(path) as f:
+        with open_regular_file(path) as f:
             return hashlib.file_digest(f, "sha256").hexdigest()
-    with open_regular(path) as f:
+    with open_regular_file(path) as f:
         before = os.fstat(f.fileno())
         if (known := _cached_digests.get(_cache_key(path, before))) is not None:
             return known.hex()
@@ -37,7 +37,7 @@ def table_digest(path):
     The first line of the file, the header, is hashed first, then all other lines in sorted order. Line ends
     are ignored.
     """
-    with open_regular(path) as f:
+    with open_regular_file(path) as f:
         lines = [line.rstrip(b"\r\n") for line in f]
     return hashlib.sha256(b"\n".join(lines[:1] + sorted(lines[1:]))).hexdigest()
 

@@ -21,7 +21,7 @@ from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.packages import import_optional
 from flyannot.base.text import escape_unprintable, is_valid_cell, pluralise
 from flyannot.files.atomic_file import write_text
-from flyannot.files.text_files import open_regular, read_first_bytes, read_lines, unpacked_size_limit
+from flyannot.files.text_files import open_regular_file, read_first_bytes, read_lines, unpacked_size_limit
 
 log = logging.getLogger("flyannot")
 _GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # cells whose apostrophe is removed when they are read
@@ -325,7 +325,7 @@ def _sheet_rows(path):
     except InputError as absent:
         raise InputError(absent.message, fix=f"{_SAVE_AS}; or {absent.fix}") from None
     try:
-        file = open_regular(path)  # stays open while rows are read
+        file = open_regular_file(path)  # stays open while rows are read
         with zipfile.ZipFile(file) as archive:
             n_bytes = sum(member.file_size for member in archive.infolist())
         if n_bytes > (most := unpacked_size_limit(path, _MAX_WORKBOOK_BYTES)):

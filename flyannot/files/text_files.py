@@ -24,7 +24,7 @@ _NOT_UTF8 = re.compile(r"[\udc80-\udcff]")  # characters that `surrogateescape` 
 _MAX_SHOWN = 40  # characters of a line that is not UTF-8
 
 
-def open_regular(path):
+def open_regular_file(path):
     """Open a regular file for reading bytes.
 
     A pipe or device has no end, so it raises OSError, as do a folder and a missing file.
@@ -69,7 +69,7 @@ def read_text(path, *, fix):
         If the file cannot be read, is larger than 512 MiB, or is not text in UTF-8.
     """
     try:
-        with open_regular(path) as file:
+        with open_regular_file(path) as file:
             content = file.read(_MAX_BYTES + 1)
         if len(content) > _MAX_BYTES:
             raise InputError(f"{path} has more than {_MAX_BYTES:,} bytes", fix=fix)
@@ -97,7 +97,7 @@ def read_lines(path, *, fix, is_latin1=False):
     n_letters = 0
     try:
         most = unpacked_size_limit(path, MAX_LINE_FILE_BYTES)
-        with open_regular(path) as raw:
+        with open_regular_file(path) as raw:
             file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
             text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
             for number, line in enumerate(iter(lambda: text.readline(most), ""), start=1):
@@ -121,7 +121,7 @@ def read_first_bytes(path, n_bytes):
 
     Raises OSError if the file cannot be read.
     """
-    with open_regular(path) as file:
+    with open_regular_file(path) as file:
         return file.read(n_bytes)
 
 

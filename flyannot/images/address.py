@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flyannot.base.errors import did_you_mean
-from flyannot.base.options import Kind
+from flyannot.base.options import OptionType
 from flyannot.base.text import pluralise
-from flyannot.images.unreadable import printable_path, unreadable_image
+from flyannot.images.unreadable import printable_path, unreadable_image_error
 
 AXES = ("scene", "channel", "z", "time", "page")
 # The slices of rows and columns that turn a picture, so that anterior is left and dorsal is up.
@@ -53,7 +53,7 @@ def image_path(address):
     return Path(split_address(address)[0])
 
 
-def file_part(name):
+def file_name_part(name):
     """Return the part of an image's name in a table that is the name of its file.
 
     The disk is not read.
@@ -61,9 +61,9 @@ def file_part(name):
     return _ADDRESS.fullmatch(name)[1]
 
 
-def join_address(file, name):
+def address_from_name(file, name):
     """Return the address of an image from its file and its name in a table, which may choose a plane."""
-    behind_file = name[len(file_part(name)) :] if "#" in name else ""
+    behind_file = name[len(file_name_part(name)) :] if "#" in name else ""
     return file if file.endswith(behind_file) else file + behind_file
 
 
@@ -108,12 +108,12 @@ def split_turn(address, planes):
     turned = [text.partition("=")[2] for text in planes if text.startswith("turned=")]
     if unknown := [text for text in turned if text not in TURNS]:
         words = f"{unknown[0]} is not a way to turn a picture.{did_you_mean(unknown[0], TURNS)}"
-        raise unreadable_image(address, words, fix=f"choose from: {', '.join(TURNS)}")
+        raise unreadable_image_error(address, words, fix=f"choose from: {', '.join(TURNS)}")
     others = tuple(text for text in planes if not text.startswith("turned="))
     return TURNS[turned[-1]] if turned else (slice(None), slice(None)), others
 
 
-class PlaneChoice(Kind):
+class PlaneType(OptionType):
     """The option type for one coordinate of a plane, such as z=5 or channel=DAPI."""
 
     name = "AXIS=NUMBER|NAME"
@@ -164,7 +164,7 @@ def choose_plane(path, axes, planes):
     UnusableImage
         If an axis has several planes and none is chosen, or if the chosen plane does not exist.
     """
-    wanted = dict(PlaneChoice().parse(text).split("=", 1) for text in planes)
+    wanted = dict(PlaneType().parse(text).split("=", 1) for text in planes)
     open_axes = [axis for axis in axes if axis.size > 1 and axis.name not in wanted]
     if open_axes:
         raise _ambiguous(path, axes, open_axes)
@@ -180,7 +180,7 @@ def _ambiguous(path, axes, open_axes):
     examples = [f"{axis.name}={(axis.size + 1) // 2 if axis.name == 'z' else 1}" for axis in open_axes]
     address = "#".join([printable_path(os.path.basename(path)), *examples])
     options = " ".join(f"--plane {example}" for example in examples)
-    return unreadable_image(
+    return unreadable_image_error(
         path,
         f"it contains several pictures: {several}",
         fix=f"choose one, such as {options}, or for this file alone {address}",
@@ -207,7 +207,7 @@ def _number_on(axis, text, path):
     if axis.size == 1 and (text.isdecimal() or not any(names)):
         return 0  # a picture without this axis also accepts any number
     or_name = ", or a name" if any(names) else ""
-    raise unreadable_image(
+    raise unreadable_image_error(
         path,
         f"it has {axis.in_words()}, and no {axis.name}={text}.{did_you_mean(text, axis.names)}",
         fix=f"choose --plane {axis.name}=1 to {axis.name}={axis.size}{or_name}",

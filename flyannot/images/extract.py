@@ -13,7 +13,7 @@ import numpy as np
 from flyannot.base.text import short_repr
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.grey_levels import WHITE
-from flyannot.images.options import STRIDE_PX, patch_sides
+from flyannot.images.options import STRIDE_PX, sorted_patch_sizes
 from flyannot.images.patches import patch_centres, patch_corners, patch_mean, patch_std
 from flyannot.images.sift import dense_sift
 
@@ -55,7 +55,7 @@ def describe_patches(grey, options):
     Lin et al., KDD 2014, section 5.1: patches of 16 x 16 pixels, SIFT, and "the patches with small standard
     deviations were discarded".  The paper gives neither stride nor threshold; the defaults are ours.
     """
-    of_sides = [_describe_side(grey, side, options) for side in patch_sides(options.patch_px)]
+    of_sides = [_describe_side(grey, side, options) for side in sorted_patch_sizes(options.patch_px)]
     return DescribedPatches(
         np.concatenate([one.descriptors for one in of_sides]),
         np.concatenate([one.centres_px for one in of_sides]),
@@ -83,7 +83,7 @@ def _describe_side(grey, side, options):
 
 def count_candidate_patches(options):
     """Return the number of patches of an image of the standard size, before any are left out."""
-    sides = patch_sides(options.patch_px)
+    sides = sorted_patch_sizes(options.patch_px)
     return sum(len(patch_corners(STANDARD_PX, side, options.stride_px)) for side in sides)
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from flyannot.images.unreadable import unreadable_image
+from flyannot.images.unreadable import unreadable_image_error
 
 WHITE = 255.0
 CAMERA_BITS = (8, 12, 14)  # bits of cameras whose numbers are stored in 16 bits
@@ -41,12 +41,12 @@ def rescale_to_255(path, pixels, dtype, *, inverted=False, full=None):
     lowest = float(pixels.min())
     highest = float(pixels.max())
     if not np.isfinite([lowest, highest]).all():
-        raise unreadable_image(path, "it has grey levels that are NaN or infinite")
+        raise unreadable_image_error(path, "it has grey levels that are NaN or infinite")
     if full is None or highest > full:
         is_whole = np.dtype(dtype).kind == "u"
-        full = white_level(highest, dtype) if is_whole else (1.0 if highest <= 1 else WHITE)
+        full = guess_white_level(highest, dtype) if is_whole else (1.0 if highest <= 1 else WHITE)
     if lowest < 0 or highest > full:
-        raise unreadable_image(
+        raise unreadable_image_error(
             path,
             f"its grey levels run from {lowest:g} to {highest:g}, outside 0 to {full:g}",
             fix="save it with 8 or 16 bits per channel",
@@ -55,7 +55,7 @@ def rescale_to_255(path, pixels, dtype, *, inverted=False, full=None):
     return np.float32(WHITE) - grey if inverted else grey
 
 
-def white_level(highest, dtype):
+def guess_white_level(highest, dtype):
     """Guess the number that is white in a file of whole numbers.
 
     Numbers of 16 bits often come from a camera with 8, 12 or 14 bits.  White is then the largest number of

@@ -13,17 +13,17 @@ from functools import cache
 import numpy as np
 
 from flyannot.base.errors import FlyannotError
-from flyannot.files.text_files import open_regular
-from flyannot.images.grey_levels import rescale_to_255, white_level
+from flyannot.files.text_files import open_regular_file
+from flyannot.images.grey_levels import guess_white_level, rescale_to_255
 from flyannot.images.microscope_file import detect_format, read_plane
 from flyannot.images.unreadable import (
     require_few_scans,
     require_image_size,
     require_tile_size,
     require_whole_file,
-    too_large_image,
-    unknown_pixel_type,
-    unreadable_image,
+    too_large_image_error,
+    unknown_pixel_type_error,
+    unreadable_image_error,
 )
 
 _FORMATS = ("PNG", "BMP", "JPEG", "GIF", "TIFF")
@@ -69,23 +69,23 @@ def decode_image(path, mode, planes=()):
     """
     try:
         _silence_pillow()
-        with open_regular(path) as file:
+        with open_regular_file(path) as file:
             if not os.fstat(file.fileno()).st_size:
-                raise unreadable_image(path, "the file is empty")
+                raise unreadable_image_error(path, "the file is empty")
             return _decode(path, file, mode, planes)
     except FlyannotError:
         raise
     except FileNotFoundError:
         is_link = os.path.islink(path)
-        raise unreadable_image(path, "a link to nothing" if is_link else "no such file") from None
+        raise unreadable_image_error(path, "a link to nothing" if is_link else "no such file") from None
     except IsADirectoryError:
-        raise unreadable_image(path, "a folder, not a picture") from None
+        raise unreadable_image_error(path, "a folder, not a picture") from None
     except MemoryError as error:
-        raise unreadable_image(path, "not enough memory to read it") from error
+        raise unreadable_image_error(path, "not enough memory to read it") from error
     except OSError as error:
-        raise unreadable_image(path, error.strerror or _damaged(error)) from error
+        raise unreadable_image_error(path, error.strerror or _damaged(error)) from error
     except Exception as error:  # decoders raise any error for a hostile file: KeyError, struct.error, ...
-        raise unreadable_image(path, _damaged(error)) from error
+        raise unreadable_image_error(path, _damaged(error)) from error
 
 
 @cache
@@ -110,10 +110,12 @@ def _decode(path, file, mode, planes):
     try:
         picture = Image.open(file, formats=_FORMATS)
     except Image.DecompressionBombError:
-        raise too_large_image(path) from None
+        raise too_large_image_error(path) from None
     except UnidentifiedImageError:
         if kind != "tiff":
-            raise unreadable_image(path, f"not a picture of the formats {', '.join(_FORMATS)}") from None
+            raise unreadable_image_error(
+                path, f"not a picture of the formats {', '.join(_FORMATS)}"
+            ) from None
         return read_plane(path, file, planes, mode)
     with picture:
         is_animated = getattr(picture, "is_animated", False)
@@ -124,10 +126,10 @@ def _decode(path, file, mode, planes):
         require_image_size(path, *picture.size, n_bytes=1 if is_eight_bit else 2)
         if is_animated:
             fix = "save the one that shows the embryo"
-            raise unreadable_image(path, "it contains several frames or pages", fix=fix)
+            raise unreadable_image_error(path, "it contains several frames or pages", fix=fix)
         require_tile_size(path, *(tags.get(tag, 1) for tag in _TILE))  # Pillow allocates tiles of any size
         if is_eight_bit and _SIGNED in np.atleast_1d(tags.get(_SAMPLE_FORMAT, 1)):
-            raise unknown_pixel_type(path, "signed numbers of 8 bits")  # Pillow reads them as unsigned
+            raise unknown_pixel_type_error(path, "signed numbers of 8 bits")  # Pillow reads them as unsigned
         require_few_scans(path, file, picture.width * picture.height)
         # Pillow inverts 8-bit TIFFs that store white as 0, but not those of more bits.
         inverted = tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
@@ -161,7 +163,7 @@ def _pixels(path, picture, mode, *, inverted, largest):
             return np.asarray(paper)
         return np.asarray(flat)
     if picture.mode not in _SIXTEEN_BIT and picture.mode != "F":
-        raise unknown_pixel_type(path, f"Pillow's mode {picture.mode}")
+        raise unknown_pixel_type_error(path, f"Pillow's mode {picture.mode}")
     dtype = np.float32 if picture.mode == "F" else np.uint16
-    full = white_level(largest, dtype) if largest and dtype == np.uint16 else None
+    full = guess_white_level(largest, dtype) if largest and dtype == np.uint16 else None
     return rescale_to_255(path, np.asarray(picture), dtype, inverted=inverted, full=full)

@@ -22,8 +22,8 @@ from flyannot.images.unreadable import (
     TIFF_SIGNATURES,
     require_image_size,
     require_tile_size,
-    unknown_pixel_type,
-    unreadable_image,
+    unknown_pixel_type_error,
+    unreadable_image_error,
 )
 
 _EXTRA = "microscopy"
@@ -94,7 +94,7 @@ def read_plane(path, file, planes, mode):
     """
     with _FORMATS[detect_format(file)](path, file) as scenes:
         if not scenes:
-            raise unreadable_image(path, "it contains no picture")
+            raise unreadable_image_error(path, "it contains no picture")
         scene_axis = Axis("scene", len(scenes), tuple(scene.name for scene in scenes))
         is_alike = all(scene.axes == scenes[0].axes for scene in scenes)
         axes = [scene_axis, *(scenes[0].axes if is_alike else ())]
@@ -108,7 +108,7 @@ def _picture(path, scene, chosen, mode):
     """Read the chosen plane of a Scene, and scale it to 0 to 255."""
     pixels = np.asarray(scene.read(chosen))
     if pixels.dtype.kind not in "uf" or pixels.ndim not in (2, 3) or pixels.shape[2:] in ((2,),):
-        raise unknown_pixel_type(path, f"{pixels.dtype} of shape {' x '.join(map(str, pixels.shape))}")
+        raise unknown_pixel_type_error(path, f"{pixels.dtype} of shape {' x '.join(map(str, pixels.shape))}")
     if pixels.ndim == 3:
         pixels = np.ascontiguousarray(pixels[..., :3]) if pixels.shape[2] > 2 else pixels[..., 0]
     if pixels.dtype == np.uint8:
@@ -162,7 +162,7 @@ def _tiff(path, file):
         root = _parse_xml(tiff.ome_metadata)
         if len(tiff.pages) == 1 and not tiff.is_ome and first.compression != tifffile.COMPRESSION.NONE:
             # The size of a compressed strip is not known before it is decoded.
-            raise unknown_pixel_type(path, f"{first.dtype} in a compressed TIFF with axes {first.axes}")
+            raise unknown_pixel_type_error(path, f"{first.dtype} in a compressed TIFF with axes {first.axes}")
         _refuse_many_planes(path, root, first)
         images = root.findall("{*}Image")
         if len(images) != len(tiff.series):
@@ -186,7 +186,7 @@ def _refuse_many_planes(path, root, page):
     n_planes = n_pixels // (page.imagewidth * page.imagelength or 1)
     n_planes = max(n_planes, claimed("TiffData", "PlaneCount", "NumPlanes"))
     if n_planes > MAX_PAGES:
-        raise unreadable_image(path, f"it claims {n_planes:,} planes, more than {MAX_PAGES:,}")
+        raise unreadable_image_error(path, f"it claims {n_planes:,} planes, more than {MAX_PAGES:,}")
 
 
 def _tiff_series(path, series, about):
@@ -199,9 +199,9 @@ def _tiff_series(path, series, about):
     outer = series.axes[:n_outer]
     shape = series.shape[:n_outer]
     if series.axes[n_outer:] != page.axes or page.axes not in ("YX", "YXS", "SYX"):
-        raise unknown_pixel_type(path, f"{series.dtype} in a TIFF with axes {series.axes}")
+        raise unknown_pixel_type_error(path, f"{series.dtype} in a TIFF with axes {series.axes}")
     if page.tags.valueof("Orientation", 1) != 1:
-        raise unknown_pixel_type(path, f"{series.dtype} in a TIFF with an orientation")
+        raise unknown_pixel_type_error(path, f"{series.dtype} in a TIFF with an orientation")
     if page.is_tiled:
         require_tile_size(path, page.tilewidth, page.tilelength)
 
@@ -216,7 +216,7 @@ def _tiff_series(path, series, about):
                 pixels = series.asarray()[index]
             else:
                 reason = "too large, and all planes are stored in one piece"
-                raise unreadable_image(path, reason, fix="save the wanted plane as a file")
+                raise unreadable_image_error(path, reason, fix="save the wanted plane as a file")
         except ValueError as error:
             if "imagecodecs" in str(error):
                 import_optional("imagecodecs", _EXTRA, f"the compression of {path} needs")
@@ -237,7 +237,7 @@ def _require_whole(path, page):
     """Raise an UnusableImage if the data of a page are not complete; tifffile would fill them with zeros."""
     end = page.parent.filehandle.size
     if any(start + n > end for start, n in zip(page.dataoffsets, page.databytecounts)):
-        raise unreadable_image(path, "damaged or cut short (the file ends before the plane does)")
+        raise unreadable_image_error(path, "damaged or cut short (the file ends before the plane does)")
 
 
 @contextmanager

@@ -7,16 +7,16 @@ from typing import ClassVar
 from flyannot.base.errors import InputError
 from flyannot.base.options import (
     UNLESS_DEFAULT,
-    Choice,
-    Count,
-    FilePath,
-    Flag,
+    ChoiceType,
+    FlagType,
+    FloatType,
+    IntegerType,
     Options,
-    Real,
-    Several,
+    PathType,
+    TupleType,
     option,
 )
-from flyannot.images.address import PlaneChoice
+from flyannot.images.address import PlaneType
 
 STRIDE_PX = 16
 
@@ -32,36 +32,38 @@ class ExtractOptions(Options):
 
     patch_px: tuple = option(
         (16,),
-        Several(Count(least=4, of=4)),
+        TupleType(IntegerType(least=4, of=4)),
         "Side of a patch, a multiple of 4 (repeatable: patches of several sizes, one dictionary, pooled "
         "separately).",
     )
     stride_px: int | None = option(
         None,
-        Count(),
+        IntegerType(),
         "Distance from one patch to the next.",
         stands_for="16; 8 if no stage range has enough images for 10,000 patches",
         in_header=UNLESS_DEFAULT,
     )
     min_std: float = option(
-        6.0, Real(least=0), "Drop patches whose grey levels (0 to 255) have a smaller standard deviation."
+        6.0,
+        FloatType(least=0),
+        "Drop patches whose grey levels (0 to 255) have a smaller standard deviation.",
     )
     channel: str = option(
         "grey",
-        Choice(("grey", "stain", "pattern")),
+        ChoiceType(("grey", "stain", "pattern")),
         "What is described: grey, the grey levels; stain, only the blue-purple stain (NBT/BCIP) of a colour "
         "image on white (grey images are not changed); pattern, this stain drawn as a blastoderm pattern, so "
         "that photographs and drawn patterns look alike.",
     )
     register: str = option(
         "none",
-        Choice(("none", "axis")),
+        ChoiceType(("none", "axis")),
         "Find the embryo, turn it (by at most 90 degrees: left stays left), cut it out and scale it, so that "
         "all embryos are aligned. An image in which no embryo is found is used unchanged, with a warning.",
     )
     orient: bool = option(
         False,
-        Flag(),
+        FlagType(),
         "Mirror every embryo whose posterior end is left: the anterior end is the more pointed one (with "
         "--register axis). If both ends are alike, the image is not mirrored, and gets a warning.",
         more=True,
@@ -69,7 +71,7 @@ class ExtractOptions(Options):
     )
     multiple_embryos: bool = option(
         False,
-        Flag(),
+        FlagType(),
         "Every image is a photograph of one or more embryos: each is found, cut out, and named IMAGE#1, "
         "IMAGE#2 and so on (with --register axis).",
         more=True,
@@ -77,21 +79,21 @@ class ExtractOptions(Options):
     )
     plane: tuple = option(
         (),
-        Several(PlaneChoice()),
+        TupleType(PlaneType()),
         "The picture of a microscope's file to use, by a number from 1 or by name: z=5, channel=DAPI, "
         "scene=2, time=1, page=3 (repeatable).",
         more=True,
     )
     intensity: float = option(
         0.0,
-        Real(least=0, most=1),
+        FloatType(least=0, most=1),
         "Add to the descriptor of a patch, with this weight, the mean and the standard deviation of its grey "
         "levels, which SIFT ignores.",
     )
 
     pictures: Path | None = option(
         None,
-        FilePath(),
+        PathType(),
         "A folder for a PNG of every embryo as it was turned and cut out, to check.",
         more=True,
         in_header=False,
@@ -113,6 +115,6 @@ class ExtractOptions(Options):
             raise InputError(f"--plane names two of the axis {twice}", fix="name one")
 
 
-def patch_sides(patch_px):
+def sorted_patch_sizes(patch_px):
     """Return the sides of the patches in pixels, sorted and without repetitions."""
     return tuple(sorted(set(patch_px)))

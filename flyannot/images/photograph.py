@@ -14,7 +14,7 @@ from flyannot.images import registration
 from flyannot.images.geometry import load_opencv, resize_image
 from flyannot.images.grey_levels import LUMA
 from flyannot.images.quality import SEVERAL_EMBRYOS, UNCLEAR, picture_warnings
-from flyannot.images.registration import connected_parts, dilate_mask
+from flyannot.images.registration import dilate_mask, label_connected_parts
 
 _WORK_PX = 1000  # longest side of the small copy, in which embryos are searched for
 _CLOSED_PX = 4  # gaps of this width in the small copy are closed
@@ -92,7 +92,7 @@ def find_embryos(picture):
     """
     things = [(mask, *_pose_and_shape(mask)) for mask in _foreground_masks(picture)]
     if not things:
-        raise registration.no_embryo("nothing stands out from the background")
+        raise registration.no_embryo_error("nothing stands out from the background")
     embryos = [thing for thing in things if thing[2]] or things
     usual = np.median([mask.sum() for mask, *_ in embryos])
     things = [thing for thing in things if thing[0].sum() >= _DUST * usual]
@@ -132,7 +132,7 @@ def _foreground_masks(picture):
     scale = min(1.0, _WORK_PX / max(height, width))
     small = resize_image(picture, (max(1, round(width * scale)), max(1, round(height * scale))))
     opened = registration.foreground_mask(small if small.ndim == 2 else small @ LUMA, _CLOSED_PX, _OPENED_PX)
-    parts, areas = connected_parts(opened)
+    parts, areas = label_connected_parts(opened)
     return [parts == k for k, area in enumerate(areas, 1) if area >= _LEAST_PIXELS]
 
 

@@ -18,8 +18,8 @@ from flyannot.images.image_file import decode_image
 from flyannot.images.pattern import redraw_as_pattern
 from flyannot.images.photograph import cut_out_embryo, find_embryos
 from flyannot.images.quality import PORTRAIT, POSTERIOR_LEFT, picture_warnings, standard_warnings
-from flyannot.images.registration import NoEmbryo, find_pose, frame_embryo
-from flyannot.images.unreadable import unreadable_image
+from flyannot.images.registration import NoEmbryo, crop_embryo, find_pose
+from flyannot.images.unreadable import unreadable_image_error
 
 EITHER_WAY = "cannot tell which end is anterior"  # a warning
 _LEAST_ASYMMETRY = 0.006  # 14 of 165 embryos of FlyExpress have less; one of the others is wrong
@@ -47,10 +47,10 @@ def read_picture(address, mode, planes=()):
     picture, candidates = _photograph(file, planes)
     if not 1 <= number <= len(candidates):
         n = len(candidates)
-        raise unreadable_image(address, f"{n} things stand out from the background of the photograph")
+        raise unreadable_image_error(address, f"{n} things stand out from the background of the photograph")
     candidate = candidates[number - 1]
     if candidate.why_not:
-        raise unreadable_image(address, candidate.why_not)
+        raise unreadable_image_error(address, candidate.why_not)
     cut = np.ascontiguousarray(cut_out_embryo(picture, candidate, candidates)[turn])
     return to_luma(cut) if cut.ndim == 3 and mode == "L" else cut
 
@@ -169,6 +169,6 @@ def _at_standard_size(picture, pose, options):
     """
     if pose is None:
         return resize_to_fit(picture, STANDARD_PX)
-    framed = frame_embryo(picture, STANDARD_PX, pose)
+    framed = crop_embryo(picture, STANDARD_PX, pose)
     is_mirrored = options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY
     return np.ascontiguousarray(framed[:, ::-1]) if is_mirrored else framed

@@ -64,7 +64,7 @@ def find_pose(picture):
     """
     size = np.array(picture.shape[1::-1])
     small = resize_image(picture, tuple((-(-size // -(-size.max() // _WORK_PX))).tolist()))
-    pose = require_pose(embryo_mask(small if small.ndim == 2 else small @ LUMA))
+    pose = pose_from_mask(embryo_mask(small if small.ndim == 2 else small @ LUMA))
     zoom = size / small.shape[1::-1]
     return EmbryoPose(pose.centre * zoom, pose.half_sides * zoom.mean(), pose.direction, pose.axis_asymmetry)
 
@@ -86,11 +86,11 @@ def embryo_mask(grey):
         If it covers less than 2% of the picture, or if another thing is more than half as large.
     """
     opened = foreground_mask(grey, max(grey.shape) * _CLOSED, max(grey.shape) * _OPENED)
-    parts, areas = connected_parts(opened)
+    parts, areas = label_connected_parts(opened)
     if areas.max(initial=0) < max(_LEAST_AREA * grey.size, _LEAST_PIXELS):
-        raise no_embryo("nothing stands out from the background")
+        raise no_embryo_error("nothing stands out from the background")
     if len(areas) > 1 and np.sort(areas)[-2] > areas.max() / 2:
-        raise no_embryo("several things stand out from the background")
+        raise no_embryo_error("several things stand out from the background")
     return parts == 1 + areas.argmax()
 
 
@@ -142,7 +142,7 @@ def fill_holes(mask):
     return cv2.drawContours(np.zeros_like(mask), outlines, -1, 1, cv2.FILLED)
 
 
-def connected_parts(mask):
+def label_connected_parts(mask):
     """Label the connected parts of a bool mask.
 
     Returns
@@ -155,7 +155,7 @@ def connected_parts(mask):
     return parts, facts[1:, cv2.CC_STAT_AREA]
 
 
-def require_pose(mask):
+def pose_from_mask(mask):
     """Return the EmbryoPose of a mask.
 
     Raises
@@ -165,7 +165,7 @@ def require_pose(mask):
     """
     pose, has_shape = measure_mask(mask)
     if not has_shape:
-        raise no_embryo("what stands out does not have the shape of one embryo")
+        raise no_embryo_error("what stands out does not have the shape of one embryo")
     return pose
 
 
@@ -215,7 +215,7 @@ def _rotation(x, y):
     return np.array([[x, -y], [y, x]])
 
 
-def frame_embryo(picture, size_px, pose):
+def crop_embryo(picture, size_px, pose):
     """Turn and cut out the embryo of a picture, after shrinking the picture if it is larger.
 
     Parameters
@@ -241,7 +241,7 @@ def frame_embryo(picture, size_px, pose):
     return np.clip(framed, 0, WHITE)
 
 
-def no_embryo(reason):
+def no_embryo_error(reason):
     """Return a NoEmbryo error with its reason.
 
     The constructor of the error takes only the message, so that it can be pickled between workers.

@@ -42,7 +42,7 @@ class UnusableImage(DataError):
     reason = ""
 
 
-def unreadable_image(path, reason, *, fix=None):
+def unreadable_image_error(path, reason, *, fix=None):
     """Make an UnusableImage with its reason.
 
     The constructor takes only the message, so that the error can be pickled between workers.
@@ -52,21 +52,21 @@ def unreadable_image(path, reason, *, fix=None):
     return error
 
 
-def too_large_image(path, size="", most=MAX_PIXELS):
+def too_large_image_error(path, size="", most=MAX_PIXELS):
     """Return the UnusableImage for a picture of too many pixels.
 
     size : text; most : the largest number of pixels
     """
-    return unreadable_image(
+    return unreadable_image_error(
         path,
         f"too large{size}: at most {most // 1_000_000} million pixels of this type",
         fix="crop it to the embryo, or scale it down",
     )
 
 
-def unknown_pixel_type(path, kind):
+def unknown_pixel_type_error(path, kind):
     """Make the error for a picture whose type of pixel is not known."""
-    return unreadable_image(
+    return unreadable_image_error(
         path, f"unknown kind of pixel ({kind})", fix="save it as grey or RGB with 8 bits per channel"
     )
 
@@ -82,19 +82,19 @@ def require_image_size(path, width, height, n_bytes=1):
     n_bytes : bytes of a number, which count for the limit
     """
     if width < 1 or height < 1:
-        raise unreadable_image(path, "it has no pixels")
+        raise unreadable_image_error(path, "it has no pixels")
     most = MAX_PIXELS if n_bytes == 1 else MAX_DEEP_PIXELS * 4 // max(4, n_bytes)
     if width * height > most:
-        raise too_large_image(path, f" ({width} x {height} pixels)", most)
+        raise too_large_image_error(path, f" ({width} x {height} pixels)", most)
     longest = max(width, height)
     if longest > MAX_SIDE:
-        raise unreadable_image(path, f"it has a side of {longest:,} pixels, more than {MAX_SIDE:,}")
+        raise unreadable_image_error(path, f"it has a side of {longest:,} pixels, more than {MAX_SIDE:,}")
 
 
 def require_tile_size(path, width, height):
     """Raise UnusableImage if the tiles of a TIFF have too many pixels."""
     if width * height > MAX_PIXELS:
-        raise too_large_image(path, f" (tiles of {width} x {height} pixels)")
+        raise too_large_image_error(path, f" (tiles of {width} x {height} pixels)")
 
 
 def require_whole_file(path, file):
@@ -111,7 +111,7 @@ def require_whole_file(path, file):
     elif start[:4] in TIFF_SIGNATURES:
         fault = _find_tiff_fault(file, *TIFF_SIGNATURES[start[:4]])
     if fault:
-        raise unreadable_image(path, fault)
+        raise unreadable_image_error(path, fault)
     file.seek(0)
 
 
@@ -171,7 +171,7 @@ def require_few_scans(path, file, n_pixels):
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         n_scans = count_jpeg_scans(content) if content[:3] == JPEG_SIGNATURE else 0
     if n_scans * n_pixels > MAX_SCAN_PIXELS:
-        raise unreadable_image(path, f"{n_scans} scans, which take too long to decode")
+        raise unreadable_image_error(path, f"{n_scans} scans, which take too long to decode")
 
 
 def count_jpeg_scans(content):

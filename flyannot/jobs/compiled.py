@@ -126,7 +126,7 @@ def _remove_unused(folder):
             shutil.rmtree(other, ignore_errors=True)
 
 
-def processor():
+def processor_features():
     """Return (target triple, set of features) of the processor that numba compiles for, such as "avx2"."""
     import llvmlite.binding as llvm
     from numba import config

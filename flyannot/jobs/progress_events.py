@@ -44,10 +44,10 @@ def report_compilation():
         on_compile()
     elif not _said["compiles"]:
         _said["compiles"] = True
-        say(_COMPILES)
+        log_or_print(_COMPILES)
 
 
-def say(line):
+def log_or_print(line):
     """Log a line, or write it to stderr if logging is not set up, as in a notebook."""
     if log.hasHandlers():
         log.info(line)

@@ -16,7 +16,7 @@ from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.encode.groups import group_images
 from flyannot.encode.pooling import PooledFeatures
 from flyannot.files.hdf5.features import read_features
-from flyannot.files.hdf5.file_cache import cached_file
+from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import read_atoms
 from flyannot.files.hdf5.reading import open_stored_file, read_unverified_kind
@@ -41,11 +41,11 @@ from flyannot.pipeline.loaded_model import (
 )
 from flyannot.pipeline.show import describe_weak_terms
 from flyannot.terms.answers import (
+    expected_precision,
     learned_terms,
     predictions_table,
     read_group_predictions,
     write_group_predictions,
-    yes_precision,
 )
 from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import novelty_warnings
@@ -302,7 +302,7 @@ def summarise_predictions(out):
         for stage_range in stored.stage_ranges:
             groups, predicted = read_group_predictions(stored, stage_range)
             learned = learned_terms(stored, stage_range)
-            precision = yes_precision(learned)
+            precision = expected_precision(learned)
             worth = "" if precision is None else f"; in cross-validation {precision:.0%} of these were right"
             n_yes = predicted.yes.sum() / max(1, len(groups))
             n_known = int(predicted.in_training.sum())
@@ -371,7 +371,7 @@ def _rows_by_image(features, digest, stage_range):
 
     features : Path; digest : identifies its contents
     """
-    stored = cached_file(features, "features", digest)
+    stored = open_cached_file(features, "features", digest)
     if stage_range not in stored.stage_ranges:
         return {}
     names = zip(stored.read_array(stage_range, "image"), stored.read_array(stage_range, "view"))
@@ -391,7 +391,7 @@ def _read_encoded(source, images):
     made : dict, Image -> (Image, PooledFeatures, quality warnings), for the images that the file has
     """
     features, digest = source
-    stored = cached_file(features, "features", digest)
+    stored = open_cached_file(features, "features", digest)
     made = {}
     for s, some in groupby(images, attrgetter("stage_range")):
         rows = _rows_by_image(features, digest, s)

@@ -9,7 +9,7 @@ from flyannot.base.registry import Registry
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.encode.options import PoolOptions
 from flyannot.images.options import ExtractOptions
-from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES, Input, Step
+from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES, Step, StepInput
 from flyannot.pipeline.options import (
     AnnotateOptions,
     EvaluateOptions,
@@ -37,7 +37,7 @@ STEPS = Registry(
 )
 
 
-def find_maker(role, before):
+def find_producing_step(role, before):
     """Return the step that makes an input of another step: the last step before it with such an output.
 
     Parameters
@@ -79,7 +79,7 @@ EXTRACT = Step(
     name="extract",
     about="Describe the patches of images.",
     options=ExtractOptions,
-    reads=(Input("data_set", IMAGES),),
+    reads=(StepInput("data_set", IMAGES),),
     makes="descriptors.h5",
     kind="descriptors",
     task="flyannot.pipeline.extract:build_task",
@@ -102,7 +102,7 @@ LEARN_DICT = Step(
     name="learn-dict",
     about="Learn dictionaries from descriptors.",
     options=LearnOptions,
-    reads=(Input("descriptors", "descriptors", several=True),),
+    reads=(StepInput("descriptors", "descriptors", several=True),),
     makes="dictionary.h5",
     kind="dictionary",
     task="flyannot.pipeline.learn_dict:build_task",
@@ -125,7 +125,7 @@ POOL = Step(
     name="pool",
     about="Code patches and pool them into features of images.",
     options=PoolOptions,
-    reads=(Input("descriptors", "descriptors", several=True), Input("dictionary", "dictionary")),
+    reads=(StepInput("descriptors", "descriptors", several=True), StepInput("dictionary", "dictionary")),
     makes="features.h5",
     kind="features",
     task="flyannot.pipeline.pool:build_task",
@@ -150,7 +150,7 @@ TRAIN = Step(
     name="train",
     about="Train a model from features and curated terms.",
     options=TrainOptions,
-    reads=(Input("features", "features", several=True), Input("annotations", ANNOTATIONS)),
+    reads=(StepInput("features", "features", several=True), StepInput("annotations", ANNOTATIONS)),
     makes="model.h5",
     kind="model",
     task="flyannot.pipeline.train:build_task",
@@ -179,13 +179,13 @@ EVALUATE = Step(
     about="Score terms by cross-validation or on a held-out test.",
     options=EvaluateOptions,
     reads=(
-        Input("model", "model"),
-        Input("features", "features", several=True),
-        Input("annotations", ANNOTATIONS),
+        StepInput("model", "model"),
+        StepInput("features", "features", several=True),
+        StepInput("annotations", ANNOTATIONS),
     ),
     makes="scores.json",
     task="flyannot.pipeline.evaluate:build_task",
-    made_from="flyannot.pipeline.evaluation:scored_model",
+    made_from="flyannot.pipeline.evaluation:read_scored_model",
     has_workers=True,
     command="flyannot.cli.evaluate:command",
 )
@@ -195,12 +195,12 @@ ANNOTATE = Step(
     about="Predict the terms of new images.",
     options=AnnotateOptions,
     reads=(
-        Input("model", "model"),
-        Input("images", IMAGES, several=True),
-        Input("features", "features", is_argument=False),
-        Input("descriptors", "descriptors", is_argument=False),
-        Input("scores", "scores", is_argument=False),
-        Input("annotations", ANNOTATIONS, is_argument=False),
+        StepInput("model", "model"),
+        StepInput("images", IMAGES, several=True),
+        StepInput("features", "features", is_argument=False),
+        StepInput("descriptors", "descriptors", is_argument=False),
+        StepInput("scores", "scores", is_argument=False),
+        StepInput("annotations", ANNOTATIONS, is_argument=False),
     ),
     makes="predictions.h5",
     kind="predictions",
@@ -234,7 +234,7 @@ REPORT = Step(
     name="report",
     about="Make a page that shows a run in the browser.",
     options=ReportOptions,
-    reads=(Input("data_set", IMAGES),),
+    reads=(StepInput("data_set", IMAGES),),
     makes="report.html",
     task="flyannot.report.build:build_task",
     command="flyannot.cli.report:command",

@@ -16,7 +16,7 @@ from flyannot.curation.corrections import (
 from flyannot.dataset.folder import format_annotations, read_annotations
 from flyannot.dataset.paths import find_annotation_table
 from flyannot.dataset.table_warnings import abbreviate_names
-from flyannot.pipeline.engine.task import write_output, write_outputs
+from flyannot.pipeline.engine.task import write_text_output, write_text_outputs
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def write_merged_corrections(path, curated, *, force=False):
     beside = path.with_name(f"{path.stem}.to-decide.csv")
     if curated.contested or beside.exists():
         texts[beside] = format_corrections(r for s in curated.contested for r in (*s.rows, s.to_decide()))
-    write_outputs(texts, force=force)
+    write_text_outputs(texts, force=force)
     return beside if curated.contested else None
 
 
@@ -168,7 +168,7 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
     days = before.dates | ({correction.key: correction.date for correction in added} if before.dates else {})
     symbols = {i: gene for gene, ids in sorted(after.genes_by_symbol.items()) for i in ids}
     text = format_annotations(_rows(terms, symbols, days))
-    write_output(out, text, (table, *paths), force=force)
+    write_text_output(out, text, (table, *paths), force=force)
     lines = [f"added: {correction.description}" for correction in added]
     lines += [f"removed: {correction.description}" for correction in changes["removed"]]
     return lines, [*describe_changes(changes), *_list_losses(changes, terms, left_out)]

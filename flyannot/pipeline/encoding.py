@@ -8,7 +8,7 @@ from flyannot.base.registry import import_object
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.encoder import Encoder, add_inexact_warning
 from flyannot.encode.options import PoolOptions
-from flyannot.files.hdf5.file_cache import cached_file
+from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.images.address import embryo_name, split_address
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo_candidates
@@ -55,7 +55,7 @@ def load_encoder(dictionary, digest, stage_range, pool):
     stage_range : str
     pool : PoolOptions
     """
-    return build_encoder(cached_file(dictionary, "dictionary", digest), stage_range, pool)
+    return build_encoder(open_cached_file(dictionary, "dictionary", digest), stage_range, pool)
 
 
 def split_photographs(images, options, failures):

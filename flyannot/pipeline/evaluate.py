@@ -43,7 +43,7 @@ from flyannot.terms.training_set import (
     ENOUGH_GROUPS,
     annotated_groups,
     build_training_set,
-    enough_groups_in_columns,
+    default_min_groups_in_columns,
     observed_terms,
     truth_matrix,
 )
@@ -98,7 +98,7 @@ def build_model_evaluation(model, paths, annotations_csv, options, corrections=(
         train = read_options(stored, TrainOptions)
         stage_ranges = tuple(stored.options["train"]["stage_ranges"])
     annotations_csv = find_annotation_table(annotations_csv)
-    named = {"features": file_digests(paths), "corrections": []}
+    named = {"features": content_digests(paths), "corrections": []}
     named |= curated_digests(annotations_csv, corrections)
     for role, digests in named.items():
         if sorted(inputs.get(role, [])) != sorted(digests):
@@ -143,7 +143,7 @@ class Evaluation:
 
     def input_digests(self):
         """Return the digests of the files to score."""
-        return file_digests(self.paths)
+        return content_digests(self.paths)
 
     def with_chosen_options(self, annotations=None):
         """Return a copy in which options without a value get one that fits the numbers of annotated groups.
@@ -221,7 +221,7 @@ class Evaluation:
         }
 
 
-def file_digests(paths):
+def content_digests(paths):
     """Return the content digest of each HDF5 file."""
     digests = []
     for path in paths:
@@ -258,7 +258,7 @@ class CrossValidation(Evaluation):
         train, options = self.train, self.options
         if train.min_groups is None or options.folds is None:
             annotations = annotations or self.read_annotations()[0]
-            enough = enough_groups_in_columns(self.read_columns(), annotations, train.exclude_terms)
+            enough = default_min_groups_in_columns(self.read_columns(), annotations, train.exclude_terms)
             train = replace(train, min_groups=train.min_groups or enough)
             options = replace(options, folds=options.folds or enough)
         return replace(self, train=train, options=options)

@@ -10,7 +10,7 @@ from flyannot.terms.group_outcomes import read_scores
 _ENOUGH_GENES = "annotate more genes: scores are informative from about 20 genes with a term"
 
 
-def scored_model(json_file):
+def read_scored_model(json_file):
     """Return {"model": digest} of the model that a file of scores belongs to, or {}."""
     model = read_scores(json_file)["made_from"].get("model")
     return {"model": model} if model else {}

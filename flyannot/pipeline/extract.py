@@ -11,13 +11,13 @@ from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.tables import write_table
-from flyannot.images.address import join_address, photograph_name
+from flyannot.images.address import address_from_name, photograph_name
 from flyannot.images.extract import choose_stride
 from flyannot.images.photograph import EmbryoBox
 from flyannot.images.picture import read_embryo_in_colour
 from flyannot.pipeline.encoding import process_images
 from flyannot.pipeline.engine.images import ImagesInParts, read_selected_images, write_part
-from flyannot.pipeline.engine.parts import drop_parts
+from flyannot.pipeline.engine.parts import remove_parts
 
 _COLUMNS_OF_PLACES = ("image", "gene", "fbgn", "stage_range", *EmbryoBox._fields)
 _N_NAMED = 5  # images with a quality warning that a summary names
@@ -80,7 +80,7 @@ def _refuse_without_patches(out, file, header):
     FlyannotError
     """
     if not any(len(group["descriptors"]) for group in file.values()):
-        drop_parts(out)
+        remove_parts(out)
         n = pluralise(sum(len(group["image"]) for group in file.values()), "image")
         raise FlyannotError(
             f"not one patch of {n} was kept: all have less contrast than min-std",
@@ -153,7 +153,7 @@ def _write_beside(images, out, options):
         path = options.pictures / f"{name.replace('/', '_')}.png"
         check_output(path, [image.file])
         with atomic_write(path, keep_same=True) as beside:
-            pixels = read_embryo_in_colour(join_address(image.file, name), options)
+            pixels = read_embryo_in_colour(address_from_name(image.file, name), options)
             Image.fromarray(pixels).save(beside, format="PNG")
 
 

@@ -14,7 +14,7 @@ from flyannot.dataset import bdgp_site
 from flyannot.dataset.bdgp_site import FILES, file_url
 from flyannot.dataset.download import Downloader, DownloadFailed, RetryPolicy, ServerBusy
 from flyannot.dataset.importers.bdgp import BDGP
-from flyannot.dataset.importers.import_log import format_summary
+from flyannot.dataset.importers.import_log import format_import_summary
 from flyannot.files.atomic_file import file_has_text, lock_output, write_text
 from flyannot.pipeline.engine.failures import NAME as FAILURES
 from flyannot.pipeline.engine.task import Outcome, Task
@@ -48,7 +48,9 @@ class FetchTask(Task):
         copies = BDGP.options(copy=sys.platform == "win32")  # there only some users may make links
         summary = BDGP.run([str(files)], self.path, copies, force=execution.force)
         write_text(self._record, self._wanted)
-        return Outcome(self.path, True, f"{fetched.summary}\n{format_summary(summary)}", fetched.failures)
+        return Outcome(
+            self.path, True, f"{fetched.summary}\n{format_import_summary(summary)}", fetched.failures
+        )
 
 
 def build_task(request):

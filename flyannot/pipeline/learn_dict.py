@@ -23,7 +23,7 @@ from flyannot.files.hdf5.writing import create_stored_file, header_mismatch
 from flyannot.jobs.executor import Executor
 from flyannot.jobs.resources import available_bytes, limit_blas_threads, require_memory
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, digests_by_path, open_compatible
-from flyannot.pipeline.engine.parts import drop_parts, part_path
+from flyannot.pipeline.engine.parts import part_path, remove_parts
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
 from flyannot.pipeline.options import BYTES_OF_WORKER, PATCHES_PER_ATOM
 from flyannot.pipeline.patch_blocks import NormalisedPatches, build_patch_blocks
@@ -36,7 +36,7 @@ from flyannot.sparse.data_parallel import (
     learn_in_rounds,
     visit_part,
 )
-from flyannot.sparse.fit import EpochRecord, gains_too_little, learn_dictionary, random_patches
+from flyannot.sparse.fit import EpochRecord, has_small_gain, learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 
 log = logging.getLogger("flyannot")
@@ -98,7 +98,7 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
         with create_stored_file(out, header) as file:
             for stage_range, (D, records, count) in runs.items():
                 write_dictionary(file, stage_range, D, records, n_patches=count)
-        drop_parts(out)
+        remove_parts(out)
         summary = "\n".join(_summary(_join_name(ranges), *run) for ranges, run in learned.items())
         return Outcome(out, True, summary)
 
@@ -193,7 +193,7 @@ def _learn(files, stage_ranges, out, header, options, execution):
         first_epoch=len(records),
         seconds=records[-1].seconds if records else 0.0,
     )
-    while not gains_too_little(records, options.tol) and (record := next(epochs, None)):
+    while not has_small_gain(records, options.tol) and (record := next(epochs, None)):
         records.append(record)
         _log_record(name, record, options.n_epochs)
         checkpoint.write(learner.state(), records)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.encoder import Encoder
-from flyannot.files.hdf5.file_cache import cached_file
+from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.model import (
     read_classifier,
     read_classifier_name,
@@ -50,7 +50,7 @@ def load_model(path, digest, stage_range):
 
     path : Path of the model file; digest : identifies its contents
     """
-    stored = cached_file(path, "model", digest)
+    stored = open_cached_file(path, "model", digest)
     if stage_range not in stored.stage_ranges:
         return None
     encoder = None if is_imported(stored) else build_encoder(stored, stage_range)

@@ -6,19 +6,19 @@ from typing import ClassVar
 from flyannot.base.errors import InputError
 from flyannot.base.options import (
     UNLESS_DEFAULT,
-    Choice,
-    Count,
-    FilePath,
-    Flag,
-    Kind,
+    AutoOrType,
+    ChoiceType,
+    FlagType,
+    FloatType,
+    IntegerType,
     Options,
-    OrAuto,
-    Real,
-    Several,
-    Text,
+    OptionType,
+    PathType,
+    TextType,
+    TupleType,
     option,
 )
-from flyannot.base.stage_ranges import StageRange
+from flyannot.base.stage_ranges import StageRangeType
 from flyannot.sparse.learners import LEARNERS
 
 N_ATOMS = 1000  # default if there are enough patches
@@ -36,12 +36,12 @@ class Selection(Options):
 
     stage_range: tuple = option(
         (),
-        Several(StageRange()),
+        TupleType(StageRangeType()),
         "Only this stage range (repeatable): 1-3, 4-6, 7-8, 9-10, 11-12 or 13-16.",
         stands_for="all",
     )
     view: tuple = option(
-        (), Several(Text()), "Only images of this view (repeatable), such as lateral.", stands_for="all"
+        (), TupleType(TextType()), "Only images of this view (repeatable), such as lateral.", stands_for="all"
     )
 
 
@@ -56,14 +56,14 @@ class RunOptions(Options):
 
     jobs: int | None = option(
         None,
-        Count(),
+        IntegerType(),
         "Use at most this many cores, and fewer if more would gain no time. The result is always the same.",
         stands_for="all cores",
         more=True,
     )
     scheduler: str | None = option(
         None,
-        Text("ADDRESS"),
+        TextType("ADDRESS"),
         "The address of a Dask scheduler whose workers do the work, such as tcp://host:8786.",
         more=True,
         in_files=False,
@@ -71,7 +71,7 @@ class RunOptions(Options):
     )
 
 
-class LearnerSettings(Kind):
+class LearnerSettingsType(OptionType):
     """One or more NAME=VALUE, or a table of a configuration.  The learner checks the values."""
 
     name = "NAME=VALUE"
@@ -100,19 +100,21 @@ class FetchOptions(Options):
 
     genes: tuple = option(
         (),
-        Several(Text()),
+        TupleType(TextType()),
         "Only these genes (repeatable): names separated by commas, or @FILE with one a line.",
         stands_for="all",
     )
     stage_range: tuple = option(
-        (), Several(StageRange()), "Only images of this stage range (repeatable).", stands_for="all"
+        (), TupleType(StageRangeType()), "Only images of this stage range (repeatable).", stands_for="all"
     )
-    max_images: int | None = option(None, Count(), "At most this many images.", stands_for="all")
-    thumbnails: bool = option(False, Flag(), "Fetch the site's small copies of the images.")
-    refresh: bool = option(False, Flag(), "Fetch the tables again even if they exist.", in_header=False)
-    base_url: str = option("https://insitu.fruitfly.org/", Text(), "The address of the site.")
-    connections: int = option(2, Count(most=4), "The number of requests at a time.", in_header=False)
-    pause: float = option(0.5, Real(least=0), "Seconds between the starts of two requests.", in_header=False)
+    max_images: int | None = option(None, IntegerType(), "At most this many images.", stands_for="all")
+    thumbnails: bool = option(False, FlagType(), "Fetch the site's small copies of the images.")
+    refresh: bool = option(False, FlagType(), "Fetch the tables again even if they exist.", in_header=False)
+    base_url: str = option("https://insitu.fruitfly.org/", TextType(), "The address of the site.")
+    connections: int = option(2, IntegerType(most=4), "The number of requests at a time.", in_header=False)
+    pause: float = option(
+        0.5, FloatType(least=0), "Seconds between the starts of two requests.", in_header=False
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,33 +125,33 @@ class LearnOptions(Options):
 
     n_atoms: int | None = option(
         None,
-        Count(),
+        IntegerType(),
         "The number of atoms of each dictionary.",
         stands_for="1,000, or a tenth of the patches if fewer than 10,000",
         in_header=UNLESS_DEFAULT,
     )
     n_epochs: int | None = option(
         None,
-        Count(),
+        IntegerType(),
         "The number of passes over all patches.",
         stands_for="3; 10 with other learners or variants",
     )
     max_patches: int | str | None = option(
         None,
-        OrAuto(Count()),
+        AutoOrType(IntegerType()),
         "Learn from at most this many patches, drawn at random. With auto, patches are added in 16 parts "
         "until doubling their number gains less than --tol.",
         stands_for="all",
     )
     shared: bool = option(
-        False, Flag(), "Learn one dictionary from all stage ranges, instead of one for each."
+        False, FlagType(), "Learn one dictionary from all stage ranges, instead of one for each."
     )
     lam: float | None = option(
-        None, Real(above=0), "Weight of the L1 norm.", stands_for="1.2 / sqrt(128), about 0.106"
+        None, FloatType(above=0), "Weight of the L1 norm.", stands_for="1.2 / sqrt(128), about 0.106"
     )
     data_parallel: int | None = option(
         None,
-        Count(most=4096),
+        IntegerType(most=4096),
         "Divide the patches into this many parts, learn from all parts in parallel, and average the atoms. "
         "Use it for several workers, or for more patches than fit in memory, because patches are read from "
         "their files as they are visited. 16 parts suit most data. For --learner scc.",
@@ -158,7 +160,7 @@ class LearnOptions(Options):
     )
     tol: float | None = option(
         None,
-        Real(least=0, below=1),
+        FloatType(least=0, below=1),
         "Stop when an epoch lowers the objective by less than this fraction, or, with --data-parallel, when "
         "doubling the number of patches does. 0.002 leaves little to gain.",
         stands_for="never before --n-epochs; with --max-patches auto 0.005",
@@ -166,14 +168,14 @@ class LearnOptions(Options):
     )
     learner: str = option(
         "scc",
-        Choice(LEARNERS),
+        ChoiceType(LEARNERS),
         "The method. scc is the fastest, for any number of patches. ol reaches the same objective more "
         "slowly. lagrange-dual is for some thousand patches, dssc for comparison, modl for whole pictures.",
         more=True,
     )
     learner_option: dict = option(
         {},
-        LearnerSettings(),
+        LearnerSettingsType(),
         "An option of the learner (repeatable), such as variant=paper; see the documentation.",
         more=True,
     )
@@ -243,12 +245,12 @@ class AnnotateOptions(Options):
 
     abstain_margin: float = option(
         0.0,
-        Real(least=0, most=1),
+        FloatType(least=0, most=1),
         'Answer "undetermined" if the probability is within this distance of the threshold of the term.',
     )
     ontology: tuple = option(
         (),
-        Several(FilePath()),
+        TupleType(PathType()),
         "An OBO file, such as FBbt or FBdv, or a table of ids (repeatable), to add ids of terms and stage "
         "ranges to the table.",
         in_header=False,
@@ -264,19 +266,19 @@ class EvaluateOptions(Options):
 
     folds: int | None = option(
         None,
-        Count(least=2),
+        IntegerType(least=2),
         "The number of folds of the cross-validation. Each gene is in one fold.",
         stands_for="5; fewer if there are few genes",
         in_header=UNLESS_DEFAULT,
     )
     nested: bool = option(
         False,
-        Flag(),
+        FlagType(),
         "Cross-validate within the training genes of each fold; use these scores to choose options.",
     )
     roll_up: tuple = option(
         (),
-        Several(FilePath()),
+        TupleType(PathType()),
         "An OBO file, such as FBbt (repeatable), to give genes the parent terms of their terms.",
         in_header=False,
         more=True,
@@ -291,7 +293,7 @@ class ReportOptions(Options):
 
     ontology: tuple = option(
         (),
-        Several(FilePath()),
+        TupleType(PathType()),
         "An OBO file, such as FBbt or FBdv, or a table of ids (repeatable): terms link to their entries at "
         "FlyBase.",
         in_header=False,
@@ -304,4 +306,6 @@ class SimilarOptions(Options):
 
     table: ClassVar[str] = "similar"
 
-    top: int = option(20, Count(), "The number of genes, and of images, that are listed for each query.")
+    top: int = option(
+        20, IntegerType(), "The number of genes, and of images, that are listed for each query."
+    )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.files.hdf5.descriptors import count_patches
-from flyannot.files.hdf5.file_cache import cached_file
+from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.images.sift import normalise_descriptors
 
 _UNIT = 256  # patches; a small part of a large image, because neighbouring patches are alike
@@ -186,4 +186,4 @@ def _open(path, digest):
 
     digest : that the file must have
     """
-    return cached_file(path, "descriptors", digest)
+    return open_cached_file(path, "descriptors", digest)

@@ -16,7 +16,7 @@ from flyannot.encode.encoder import INEXACT, add_inexact_warning
 from flyannot.encode.options import PoolOptions
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.features import write_features
-from flyannot.files.hdf5.file_cache import cached_file
+from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.header import Header, add_step_options
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
 from flyannot.files.hdf5.writing import describe_changes
@@ -33,7 +33,7 @@ from flyannot.pipeline.engine.inputs import (
     read_options,
     require_known_chain,
 )
-from flyannot.pipeline.engine.parts import Part, create_part, cut_into_parts, part_path, take_share
+from flyannot.pipeline.engine.parts import OutputPart, create_part, cut_into_parts, part_path, select_share
 from flyannot.pipeline.engine.task import PartsTask
 from flyannot.pipeline.extract import format_warnings, write_embryo_table
 
@@ -84,7 +84,7 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
 
     def parts(share):
         made_with = digests, dictionary, options
-        chosen = take_share(list(enumerate(cut)), share)
+        chosen = select_share(list(enumerate(cut)), share)
         return [_build_part(header, number, images, out, made_with) for number, images in chosen]
 
     made_from = [*paths, dictionary]
@@ -174,7 +174,7 @@ def _list_images(files, chosen):
 
 
 def _build_part(header, number, images, out, made_with):
-    """Build the Part of consecutive images of descriptors files.
+    """Build the OutputPart of consecutive images of descriptors files.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def _build_part(header, number, images, out, made_with):
     """
     path, first_range, first = images[0]
     _, last_range, last = images[-1]
-    return Part(
+    return OutputPart(
         images=images,
         header=header,
         path=part_path(out, json_digest([header.options, header.inputs, number])),
@@ -197,7 +197,7 @@ def _build_part(header, number, images, out, made_with):
 
 
 def _pool_descriptors(part):
-    """Compute the features of the images of a Part from descriptors, in a worker, and write its file."""
+    """Compute the features of the images of an OutputPart from descriptors in a worker; write its file."""
     digests, dictionary, options = part.made_with
     digest = part.header.inputs["dictionary"][0]
     with create_part(part) as file:
@@ -206,7 +206,7 @@ def _pool_descriptors(part):
             columns, pooled = [], []
             for path, images in groupby(its_images, key=itemgetter(0)):
                 numbers = [i for _, _, i in images]  # consecutive, as parts are
-                stored = cached_file(path, "descriptors", digests[path])
+                stored = open_cached_file(path, "descriptors", digests[path])
                 rows = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_metadata(*rows))
                 described_and_views = zip(read_described_patches(*rows), columns[-1]["view"])
@@ -225,7 +225,7 @@ def _encode_patches(encoder, described_and_view):
 
 
 def _pool_images(part):
-    """Compute the features of the images of a Part from their pictures, in a worker, and write its file."""
+    """Compute the features of the images of an OutputPart from pictures in a worker; write its file."""
     dictionary, options = part.made_with
     digest = part.header.inputs["dictionary"][0]
     stage_ranges = {image.stage_range for image in part.images}

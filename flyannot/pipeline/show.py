@@ -63,7 +63,7 @@ def format_file(path, *, header=False):
     )
 
 
-def file_contents(path):
+def file_contents_as_json(path):
     """Return the summary of a file, and the terms of a model or of predictions, as a dict for JSON."""
     with open_stored_file(path) as stored:
         terms = {s: [asdict(term) for term in learned] for s, learned in _read_terms(stored).items()}

@@ -10,14 +10,14 @@ import numpy as np
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.dataset.images import find_pictures, list_wanted_pictures
 from flyannot.encode.groups import Groups, group_images
-from flyannot.encode.similarity import build_collection, most_similar
+from flyannot.encode.similarity import build_image_index, find_most_similar
 from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.files.tables import format_table
 from flyannot.images.address import embryo_name, image_path, split_address
 from flyannot.images.picture import read_embryo_candidates
 from flyannot.pipeline.encoding import build_encoder
 from flyannot.pipeline.engine.inputs import is_imported
-from flyannot.pipeline.engine.task import write_output
+from flyannot.pipeline.engine.task import write_text_output
 from flyannot.pipeline.runs.configuration import read_recorded_data_set
 
 COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
@@ -60,8 +60,8 @@ def _rank(query, index, top):
     collection = index.collection(query.stage_range)
     to_images = collection.images @ query.place
     to_groups = collection.groups @ query.place
-    genes = most_similar(to_groups, top, without=query.own_groups)
-    images = most_similar(to_images, top, without=query.own_images)
+    genes = find_most_similar(to_groups, top, without=query.own_groups)
+    images = find_most_similar(to_images, top, without=query.own_images)
     return SearchResult(
         query,
         [(int(g), int(max(rows[g], key=lambda i: to_images[i])), float(to_groups[g])) for g in genes],
@@ -82,7 +82,7 @@ def write_search_results(out, results, index, *, force=False):
     text = format_table(COLUMNS, (row for result in results for row in _rows(result, index)))
     pictures = (result.query.picture for result in results)
     inputs = [index.stored.path, *(image_path(picture) for picture in pictures if picture)]
-    write_output(out, text, inputs, force=force)
+    write_text_output(out, text, inputs, force=force)
 
 
 def _rows(result, index):
@@ -97,7 +97,7 @@ def _rows(result, index):
 
 
 @dataclass(frozen=True)
-class Query:
+class SimilarityQuery:
     """A gene, an image or a new picture to search for in one stage range.
 
     text : as the user named it
@@ -119,12 +119,12 @@ class Query:
 class SearchResult:
     """The images and genes most similar to one query, the most similar first.
 
-    query : Query
+    query : SimilarityQuery
     genes : list of (index of the group, index of its most similar image, similarity of the group)
     images : list of (index of the image, similarity)
     """
 
-    query: Query
+    query: SimilarityQuery
     genes: list
     images: list
 
@@ -149,23 +149,25 @@ class SimilarityIndex:
     def _collection(self, stage_range):
         """Return the ImageIndex of a stage range, which is built at its first use."""
         blocks = partial(self.stored.iterate_image_rows, stage_range)
-        return build_collection(lambda: (rows for rows, _ in blocks()), self.groups[stage_range])
+        return build_image_index(lambda: (rows for rows, _ in blocks()), self.groups[stage_range])
 
     def query_group(self, text, stage_range, number):
-        """Return the Query for the group with index `number` of a stage range.
+        """Return the SimilarityQuery for the group with index `number` of a stage range.
 
         text : what the user typed
         """
         place = self.collection(stage_range).groups[number]
-        return Query(text, stage_range, place, [number], self.groups[stage_range].rows[number])
+        return SimilarityQuery(text, stage_range, place, [number], self.groups[stage_range].rows[number])
 
     def query_image(self, text, stage_range, number):
-        """Return the Query for the image with index `number` of a stage range.
+        """Return the SimilarityQuery for the image with index `number` of a stage range.
 
         text : what the user typed
         """
         place = self.collection(stage_range).images[number]
-        return Query(text, stage_range, place, [self.groups[stage_range].group_numbers[number]], [number])
+        return SimilarityQuery(
+            text, stage_range, place, [self.groups[stage_range].group_numbers[number]], [number]
+        )
 
     def path_of(self, stage_range, number):
         """Return the Path of the picture of an image; None if it was not found.
@@ -261,7 +263,7 @@ def _encode_picture(text, index, stage_ranges):
     for s, encoder in encoders.items():
         features = encoder.encode(encoder.read(picture)[0]).features
         place = index.collection(s).coordinates(features[None])[0]
-        queries.append(Query(text, s, place, picture=picture))
+        queries.append(SimilarityQuery(text, s, place, picture=picture))
     return queries
 
 

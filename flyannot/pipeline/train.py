@@ -28,8 +28,8 @@ from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
 from flyannot.pipeline.show import describe_weak_terms
 from flyannot.terms.answers import model_terms
 from flyannot.terms.model import Model, empty_model, fit_model, untrainable_reason
-from flyannot.terms.scorer import observed_rows
-from flyannot.terms.training_set import build_training_set, enough_groups_in_columns
+from flyannot.terms.scorer import list_observed_rows
+from flyannot.terms.training_set import build_training_set, default_min_groups_in_columns
 from flyannot.terms.unlikeness import NoveltyReference
 
 log = logging.getLogger("flyannot")
@@ -88,7 +88,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         chosen = choose_stage_ranges(files, stage_ranges)
         if options.min_groups is None:
             columns = {s: StoredFeatures(files, s).columns for s in chosen}
-            enough = enough_groups_in_columns(columns, annotations, options.exclude_terms)
+            enough = default_min_groups_in_columns(columns, annotations, options.exclude_terms)
             options = replace(options, min_groups=enough)
         digests = digests_by_path(files)
         made_with = files[0].options | {"train": options.to_header() | {"stage_ranges": chosen}}
@@ -170,7 +170,7 @@ def _train_stage_range(curated, features, options, fit_options, rng):
     rng : numpy Generator
     """
     genes = np.asarray(curated.groups.gene_ids)
-    observed = observed_rows(curated.observed)
+    observed = list_observed_rows(curated.observed)
     kept = [
         j
         for j, why in enumerate(curated.reasons)

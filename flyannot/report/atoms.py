@@ -29,13 +29,13 @@ def render_dictionary(run):
         for stage_range in dictionary.stage_ranges:
             trace = dictionary.read_array(stage_range, "trace/objective")
             objectives.append((stage_range, len(trace), f"{trace[0]:.5g}", f"{trace[-1]:.5g}"))
-    atoms = {s: shown for s in STAGE_RANGES if (shown := most_used_atoms(run, s))}
+    atoms = {s: shown for s in STAGE_RANGES if (shown := find_most_used_atoms(run, s))}
     if not objectives and not atoms:
         return ""
     return render("dictionary.html", objectives=objectives, atoms=atoms, n_patches=_N_PATCHES)
 
 
-def most_used_atoms(run, stage_range):
+def find_most_used_atoms(run, stage_range):
     """Find the atoms with the largest features in one stage range, and draw the patches that use them most.
 
     Parameters

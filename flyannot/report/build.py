@@ -18,14 +18,14 @@ from flyannot.pipeline.runs.configuration import RECORD
 from flyannot.pipeline.show import describe_weak_terms
 from flyannot.report.atoms import render_dictionary
 from flyannot.report.drawing import encode_embryo
-from flyannot.report.groups import ReviewQueue, group_entries
-from flyannot.report.maps import MapMaker
+from flyannot.report.groups import ReviewSelector, build_group_entries
+from flyannot.report.maps import ContributionMapper
 from flyannot.report.page import PATTERNS, Page, build_review, read_page_digest, write_page
 from flyannot.report.run_folder import open_run, render_origin
 from flyannot.report.scores_section import render_scores, to_sentence
 from flyannot.report.templates import read_all_templates, render
 from flyannot.report.term_ids import find_term_ids
-from flyannot.terms.answers import yes_precision
+from flyannot.terms.answers import expected_precision
 
 _SYNTHETIC = (
     "SYNTHETIC embryos: drawn by a program, not photographed. Their terms are known, and nothing here "
@@ -104,7 +104,7 @@ class ReportTask(Task):
             page = _build_page(run, ids, shown, wanted)
             n_groups = sum(len(groups) for parts in shown.values() for _, groups, _ in parts)
             count = ProgressCount(execution.progress, n_groups, "group")
-            entries = _count_entries(group_entries(run, shown, ReviewQueue(run.scores)), count)
+            entries = _count_entries(build_group_entries(run, shown, ReviewSelector(run.scores)), count)
             beside = write_page(self.path, page, entries, jpeg_of=_jpeg_reader(run))
         said = [f"its images are in {beside}: keep this folder beside the page"] if beside else []
         return Outcome(self.path, True, "\n".join([*describe_pictures(run), *said]))
@@ -170,7 +170,7 @@ def _build_page(run, ids, shown, wanted):
     failures = [(file.path.name, *failure) for file in run.files.values() for failure in file.failures]
     drawn = has_synthetic_images(columns for columns, _, _ in parts)
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
-    banners += describe_evidence(learned)
+    banners += describe_reliability(learned)
     banners += describe_pictures(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
     banners += [to_sentence(note) for note in scores.get("notes", ()) if note.startswith("warning")]
     return Page(
@@ -190,7 +190,7 @@ def _build_page(run, ids, shown, wanted):
     )
 
 
-def describe_evidence(learned):
+def describe_reliability(learned):
     """Describe how often suggested terms are right in cross-validation, and which terms are unreliable.
 
     `learned` is a dict from stage range to its LearnedTerms. Returns a list with one text, or [] if nothing
@@ -198,7 +198,7 @@ def describe_evidence(learned):
     """
     terms = [term for of_range in learned.values() for term in of_range]
     sentences = []
-    if (precision := yes_precision(terms)) is not None:
+    if (precision := expected_precision(terms)) is not None:
         sentences.append(f"In cross-validation, {100 * precision:.0f}% of the suggested terms were right.")
     if weak := describe_weak_terms(terms):
         sentences.append(to_sentence(weak))
@@ -220,7 +220,7 @@ def _render_groups(run, ranges, predicted):
     if not ranges:
         return ""
     held_out = bool(predicted) and "scores" in run.files["predictions"].inputs
-    reasons = {MapMaker(run, s).why_not for s in predicted or ranges}
+    reasons = {ContributionMapper(run, s).why_not for s in predicted or ranges}
     record = f"{run.folder.absolute().name}/{RECORD}"
     return render(
         "groups.html",

@@ -112,7 +112,7 @@ roc_curves = partial(_average_folds, draw_fold=_roc_heights)
 precision_curves = partial(_average_folds, draw_fold=_precision_heights)
 
 
-def reliability(probabilities, truth, n_bins=10):
+def reliability_curve(probabilities, truth, n_bins=10):
     """Compute a reliability curve: mean probability and fraction of positives in bins of equal width.
 
     Parameters

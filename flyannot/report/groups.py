@@ -1,6 +1,6 @@
 """The groups on the report page: model answers beside curated terms, and terms to review first.
 
-A group is all images of one gene in one stage range. `ReviewQueue` marks terms of two kinds. In each group
+A group is all images of one gene in one stage range. `ReviewSelector` marks terms of two kinds. In each group
 it marks the three terms without a curator's answer whose verdicts should improve the model most. It also
 marks the 5% of curated answers that cross-validation contradicts most strongly. Terms with a correction are
 not marked.
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from flyannot.report.maps import MapMaker
-from flyannot.report.nearest import SimilarPatterns
+from flyannot.report.maps import ContributionMapper
+from flyannot.report.nearest import PatternIndex
 from flyannot.terms.answers import NO, UNDETERMINED, YES, Answer, group_answers
 from flyannot.terms.group_outcomes import is_cross_validated, outcomes_from_json
 
@@ -31,16 +31,16 @@ PART_TO_CHECK = 0.05  # of the terms that curators gave or left out
 
 
 @dataclass(kw_only=True)
-class ShownAnswer(Answer):
+class DisplayedAnswer(Answer):
     """The model's answer to one term of one group, with what the page shows beside it.
 
     An `Answer` with these additional fields. Its `curated` includes the corrections.
 
     reviewed : bool, True if a correction exists for the term
     queue : str, the review list that contains the answer: LOOK, CHECK, or "" for none
-    worth : float, priority in that list, largest first: expected information (LOOK) or `curation_doubt`
-        (CHECK)
-    map : dict, map of contributions as `MapMaker.draw_maps` returns it; None if there is no map
+    worth : float, priority in that list, largest first
+        It is the expected information (LOOK) or `curation_error_probability` (CHECK).
+    map : dict, map of contributions as `ContributionMapper.draw_maps` returns it; None if there is no map
     """
 
     reviewed: bool = False
@@ -118,7 +118,7 @@ class GroupEntry:
 
     annotated : bool, True if curators have given terms to the group
     images : list of ImageEntry
-    terms : list of ShownAnswer, the most probable first
+    terms : list of DisplayedAnswer, the most probable first
     nearest : list of SimilarGroup, the most similar first
     typical : str, name of the image that is most similar to the average pattern of the group; "" if unknown
     place : pair of float in [0, 1], position on the map of patterns of the stage range; None without a map
@@ -142,18 +142,18 @@ class GroupEntry:
     unlike: float | None = None
 
 
-def group_entries(run, shown, queue):
+def build_group_entries(run, shown, queue):
     """Yield a GroupEntry for every group of the page, sorted by stage range and then by name.
 
     Parameters
     ----------
     run : Run
     shown : dict from stage range to the list that `Run.shown_groups` returns
-    queue : ReviewQueue, which marks the terms to review
+    queue : ReviewSelector, which marks the terms to review
     """
     for stage_range, parts in shown.items():
-        maps = MapMaker(run, stage_range)
-        similar = SimilarPatterns(run, stage_range)
+        maps = ContributionMapper(run, stage_range)
+        similar = PatternIndex(run, stage_range)
         places = similar.places()
         distances = similar.review_distances()
         members = [(part, g) for part in parts for g in range(len(part[1]))]
@@ -198,9 +198,9 @@ def _add_terms(entry, answers, annotations):
     for answer in answers:
         is_known = entry.annotated and answer.term not in unknown
         said = (YES if answer.term in curated else NO) if is_known else ""
-        entry.terms.append(ShownAnswer(**vars(answer) | {"curated": said}))
+        entry.terms.append(DisplayedAnswer(**vars(answer) | {"curated": said}))
     unlearned = (curated or set()) - {one.term for one in answers}
-    entry.terms += [ShownAnswer(term=term, curated=YES) for term in sorted(unlearned)]
+    entry.terms += [DisplayedAnswer(term=term, curated=YES) for term in sorted(unlearned)]
     for one in entry.terms:
         one.reviewed = one.term in reviewed
 
@@ -214,7 +214,7 @@ def expected_information(probability, n_genes):
     return probability * (1 - probability) / np.maximum(n_genes, 1)
 
 
-def curation_doubt(probability, curated, yes):
+def curation_error_probability(probability, curated, yes):
     """Return the probability that the curators are wrong; 0 where the model agrees with them.
 
     Parameters
@@ -226,7 +226,7 @@ def curation_doubt(probability, curated, yes):
     return np.where(curated == yes, 0.0, np.where(curated, 1 - probability, probability))
 
 
-class ReviewQueue:
+class ReviewSelector:
     """The rule that chooses terms for review: unanswered terms to look at first, and curated terms to check.
 
     Parameters
@@ -240,7 +240,7 @@ class ReviewQueue:
         for evaluated in ((scores or {}).get("evaluated") or {}).values():
             if is_cross_validated(evaluated):
                 outcome = outcomes_from_json(evaluated)
-                doubt = curation_doubt(outcome.probabilities, outcome.truth, outcome.yes)
+                doubt = curation_error_probability(outcome.probabilities, outcome.truth, outcome.yes)
                 doubts.append(doubt[outcome.observed])
         self._least = float(np.quantile(np.concatenate(doubts), 1 - PART_TO_CHECK)) if doubts else np.inf
 
@@ -252,7 +252,9 @@ class ReviewQueue:
         new = [one for one in answers if not one.reviewed and one.answer]
         for one in new:
             if one.held_out == YES and one.status in (MISSED, NEW):
-                doubt = float(curation_doubt(one.probability, one.curated == YES, one.answer == YES))
+                doubt = float(
+                    curation_error_probability(one.probability, one.curated == YES, one.answer == YES)
+                )
                 if doubt >= self._least:
                     one.queue = CHECK
                     one.worth = doubt

@@ -18,7 +18,7 @@ from flyannot.terms.training_set import training_rows
 _TOLERANCE = 1e-6  # relative, between the sum of the parts and the stored decision value
 
 
-class MapMaker:
+class ContributionMapper:
     """The source of the maps of contributions for one stage range of a run.
 
     Parameters

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.encode.groups import group_images
-from flyannot.encode.similarity import N_LEAST, build_collection, farthest_first, map_patterns, most_similar
+from flyannot.encode.similarity import (
+    N_LEAST,
+    build_image_index,
+    find_most_similar,
+    map_patterns,
+    order_farthest_first,
+)
 from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.report.drawing import encode_jpeg
 from flyannot.terms.answers import YES
@@ -46,7 +52,7 @@ class SimilarGroup:
     other: list | None
 
 
-class SimilarPatterns:
+class PatternIndex:
     """An index of the groups of one stage range of a run, for finding groups with similar features.
 
     If the run has no features, all methods return empty results.
@@ -66,7 +72,7 @@ class SimilarPatterns:
         if len(self._groups) > 1:
             self._numbers = {name: g for g, name in enumerate(self._groups.name)}
             blocks = stored.iterate_image_rows
-            collection = build_collection(lambda: (rows for rows, _ in blocks(stage_range)), self._groups)
+            collection = build_image_index(lambda: (rows for rows, _ in blocks(stage_range)), self._groups)
             self._patterns = collection.groups
             self._of_images = collection.images
 
@@ -86,7 +92,7 @@ class SimilarPatterns:
         }
         similarity = self._patterns @ self._patterns[g]
         near = []
-        for h in most_similar(similarity, N_ALIKE, without=[g]).tolist():
+        for h in find_most_similar(similarity, N_ALIKE, without=[g]).tolist():
             if similarity[h] > 0:
                 name = self._groups.name[h]
                 terms = self._curated_terms(h)
@@ -122,7 +128,7 @@ class SimilarPatterns:
         return self._annotations.terms_of(self._groups.gene[g], self._stage_range, self._groups.fbgn[g])
 
     def review_distances(self):
-        """Order the groups of a stage range without predictions for review, by `farthest_first`.
+        """Order the groups of a stage range without predictions for review, by `order_farthest_first`.
 
         Returns
         -------
@@ -133,7 +139,7 @@ class SimilarPatterns:
         if self._is_predicted or not self._numbers:
             return {}
         begun = [g for g in range(len(self._groups)) if self._curated_terms(g) is not None]
-        return {self._groups.name[g]: far for g, far in farthest_first(self._patterns, begun)}
+        return {self._groups.name[g]: far for g, far in order_farthest_first(self._patterns, begun)}
 
     def places(self):
         """Compute the positions of all groups on the map of patterns.
@@ -146,7 +152,7 @@ class SimilarPatterns:
         return {name: tuple(map(float, places[g])) for name, g in self._numbers.items()}
 
 
-class PatternMaps:
+class PatternMapBuilder:
     """Collector of the thumbnails and positions of groups, from which the maps of patterns are made."""
 
     def __init__(self):

@@ -28,7 +28,7 @@ from flyannot.files.text_files import read_first_bytes
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.report.drawing import CELL_PX, to_data_url
 from flyannot.report.groups import ABSENT
-from flyannot.report.nearest import N_SHOWN, PatternMaps
+from flyannot.report.nearest import N_SHOWN, PatternMapBuilder
 from flyannot.report.templates import read_template, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.terms.answers import YES
@@ -48,7 +48,7 @@ _HEAD_BYTES = 1000  # the digest of a page stands within its first bytes
 
 
 @dataclass(frozen=True)
-class Review:
+class ReviewSettings:
     """Data that the script of the page needs to store the verdicts of curators in the browser.
 
     data_set : str, the name under which the browser stores verdicts, common to all pages on that data set
@@ -81,7 +81,7 @@ class Page:
     banners: list = field(default_factory=list)
     made_from: str = ""
     ids: TermIds = NO_IDS
-    review: Review = Review()
+    review: ReviewSettings = ReviewSettings()
 
 
 def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
@@ -155,7 +155,7 @@ def build_review(run):
         vocabulary[term].append(STAGE_RANGES.index(s))
     predictions = run.files.get("predictions")
     digests = predictions.inputs.get("model", []) if predictions else []
-    return Review(run.data_set_name, "".join(digests[:1]), vocabulary)
+    return ReviewSettings(run.data_set_name, "".join(digests[:1]), vocabulary)
 
 
 def _render_page(page, embedded, chunks, folder_name):
@@ -187,7 +187,7 @@ class _ChunkWriter:
         self.index = []
         self.maps = {}
         self.n_bytes = 0
-        self._patterns = PatternMaps()
+        self._patterns = PatternMapBuilder()
         self._group_numbers = {}  # by the key of a group
         self._term_numbers = {}
         self._open = []  # groups of the chunk that is not yet full
@@ -293,7 +293,7 @@ class _ChunkWriter:
         }
 
     def _summarise_term(self, one):
-        """Return a dict with the index of a term on the page and the non-empty fields of a ShownAnswer."""
+        """Return a dict with the index of a term on the page, and the fields of a DisplayedAnswer."""
         number = self._term_numbers.setdefault(one.term, len(self._term_numbers))
         summary = {"term": number, "status": one.status}
         if one.answer:

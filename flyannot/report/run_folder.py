@@ -269,7 +269,7 @@ def _read_annotations(place, corrections, notes):
     return annotations
 
 
-def unshown_images(run):
+def list_unshown_images(run):
     """Yield images of the data set that the page does not show, as (table name, image name, reason).
 
     Images that a step skipped are not yielded, because the output files record them with a reason.
@@ -302,6 +302,6 @@ def render_origin(run, failures, notes):
         others=run.others,
         known={stored.digest: stored.path.name for stored in stored_files},
         maker=COMMAND_BY_KIND | {step.makes: f"flyannot {step.name}" for step in STEPS.values()},
-        skipped=[*failures, *unshown_images(run)],
+        skipped=[*failures, *list_unshown_images(run)],
         notes=notes,
     )

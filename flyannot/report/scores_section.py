@@ -127,7 +127,7 @@ def _draw_calibration(scores):
             truth += outcome.truth[outcome.observed].tolist()
     if not truth or overall.get("ece") is None:
         return None
-    predicted, observed = curves.reliability(np.array(probabilities), np.array(truth))
+    predicted, observed = curves.reliability_curve(np.array(probabilities), np.array(truth))
     errors = f"expected calibration error {overall['ece']:.3f}, Brier score {overall['brier']:.3f}"
     summary = f"Reliability curve: {errors}"
     chart = draw_reliability(predicted, observed, summary=summary)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.base.text import pluralise
-from flyannot.dataset.ontology import read_ontology, stage_ids
+from flyannot.dataset.ontology import find_stage_ids, read_ontology
 
 _GENE = re.compile(r"FBgn[0-9]+")
 _REMARKS = {"obsolete": "obsolete", "replaced": "in place of an obsolete term"}
@@ -71,5 +71,5 @@ def find_term_ids(run, paths=()):
     notes = [f"Ids of terms are from {names}: {len({m.term for _, m in matches})} of {have} one."]
     if obsolete := sorted({m.term for _, m in matches if m.how in _REMARKS}):
         notes.append(f"Obsolete terms there: {', '.join(obsolete)}.")
-    stages = {s: of_range for s, of_range in stage_ids(ontology).items() if s in run.stage_ranges}
+    stages = {s: of_range for s, of_range in find_stage_ids(ontology).items() if s in run.stage_ranges}
     return TermIds(ids, stages, notes)

@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.fit import EVALUATED_SAMPLES, EpochRecord, exact_values, gains_too_little, random_patches
+from flyannot.sparse.fit import EVALUATED_SAMPLES, EpochRecord, exact_values, has_small_gain, random_patches
 from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, carry_over
 
 LONGEST = 2**18  # most samples of a part in a round, held in memory: 33 MB of descriptors
@@ -212,7 +212,7 @@ def has_converged(progress, plan):
     if records[-2].n_visits < seen:  # too early: any learning improves on random atoms
         return False
     is_fair = records[-1].epoch > 1 or records[-1].n_visits >= 2 * records[-2].n_visits
-    return is_fair and gains_too_little(records, plan.tol)
+    return is_fair and has_small_gain(records, plan.tol)
 
 
 def plan_rounds(sizes, n_before, n_atoms, epoch, plan):

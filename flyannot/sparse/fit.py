@@ -106,7 +106,7 @@ def learn_dictionary(
         yield evaluate_epoch(X, evaluated, learner, epoch + 1, seconds)
 
 
-def gains_too_little(records, tol):
+def has_small_gain(records, tol):
     """Return True if the last record lowers the objective by less than the fraction `tol`.
 
     records : list of EpochRecord

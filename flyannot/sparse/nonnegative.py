@@ -11,7 +11,7 @@ import numpy as np
 from flyannot.sparse.coders.blocks import LassoProblem, solve_in_blocks
 from flyannot.sparse.coders.verified import Coder
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, gap_from_correlations, inlined, kernel
-from flyannot.sparse.simd.product import gram_of, pack_columns
+from flyannot.sparse.simd.product import gram_matrix, pack_columns
 
 _SUPPORT_PASSES = 20  # most passes over the support between two passes over all atoms
 _AT_REST = 1e-3  # fraction of the last full pass's largest change below which the support is at rest
@@ -30,7 +30,7 @@ def encode_nonnegative(samples, lam, *, tol, max_sweeps, start, gram, n_threads)
     dtype = samples.X.dtype
     samples = samples.to_float64()
     D = samples.D
-    problem = LassoProblem(gram_of(D), lam, 0.5 * tol, int(max_sweeps))
+    problem = LassoProblem(gram_matrix(D), lam, 0.5 * tol, int(max_sweeps))
 
     def new_scratch():
         return np.empty(len(D)), np.empty(len(D))

@@ -109,14 +109,14 @@ class CodeStore:
         self.n_used = len(atom)
 
 
-class Positive(NamedTuple):
+class PositiveConstraints(NamedTuple):
     """Two flags, `codes` and `atoms`: True if their values must not be negative."""
 
     code: bool = False
     atoms: bool = False
 
 
-EITHER_SIGN = Positive()
+EITHER_SIGN = PositiveConstraints()
 
 
 class Learner:
@@ -182,6 +182,6 @@ class Learner:
         self._codes.restore(state)
 
 
-def float_type(D):
+def learner_dtype(D):
     """Return the type that a learner computes in: float64 if D is float64, otherwise float32."""
     return np.dtype(np.float64 if np.asarray(D).dtype == np.float64 else np.float32)

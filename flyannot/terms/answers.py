@@ -359,7 +359,7 @@ def learned_terms(stored, stage_range):
     return model_terms(read_terms(stored, stage_range), model)
 
 
-def yes_precision(learned):
+def expected_precision(learned):
     """Return the expected fraction of yes answers that are right; None if no term was tested.
 
     It is the mean precision of the terms, weighted by their numbers of yes answers.

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from flyannot.terms.group_outcomes import outcomes_from_json
-from flyannot.terms.metrics import list_agreement
+from flyannot.terms.metrics import group_agreement
 
 N_SAMPLES = 1000
 LEVEL = 0.95
@@ -102,7 +102,7 @@ def add_confidence(result):
             rows[term] |= interval | _calibration([outcome.subset(slice(None), [j])])
         samples.append(resampled)
         outcomes.append(outcome)
-        agreement = list_agreement(outcome)
+        agreement = group_agreement(outcome)
         of_groups = {name: weights_of_range[1:] @ agreement[name] for name in ("f1", "jaccard")}
         n_drawn = weights_of_range[1:].sum(axis=1)
         agreements.append((of_groups, n_drawn) if outcome.terms else ({}, 0 * n_drawn))

@@ -30,7 +30,7 @@ import numpy as np
 
 from flyannot.terms.feature_rows import inner_products, row_weights
 from flyannot.terms.folds import inner_folds
-from flyannot.terms.scorer import LinearScorer, choose_setting, observed_blocks, observed_mask
+from flyannot.terms.scorer import LinearScorer, choose_setting, group_observed_terms, observed_mask
 
 ALPHAS = (2.0, 1.0, 0.3, 5.0, 10.0, 30.0)  # the preferred first
 SHARES = (0.3, 0.0, 0.15, 0.5)
@@ -161,7 +161,7 @@ def _fill_unobserved(Y, observed, smoother):
     """
     filled = Y.copy()
     fit = smoother + 1 / len(Y)
-    for rows, terms in observed_blocks(observed):
+    for rows, terms in group_observed_terms(observed):
         lacking = np.setdiff1d(np.arange(len(Y)), rows)
         from_observed = fit[np.ix_(lacking, rows)] @ Y[np.ix_(rows, terms)]
         within = np.eye(len(lacking)) - fit[np.ix_(lacking, lacking)]

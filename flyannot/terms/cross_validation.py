@@ -12,7 +12,7 @@ import numpy as np
 from flyannot.terms.folds import look_up_folds
 from flyannot.terms.metrics import TermOutcomes
 from flyannot.terms.model import fit_model, untrainable_reason
-from flyannot.terms.scorer import FitOptions, observed_rows
+from flyannot.terms.scorer import FitOptions, list_observed_rows
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ def _exclusion_reasons(Y, genes, row_folds, n_folds, observed):
     observed : bool array (n_rows, n_terms), which entries of Y are known
     """
     reasons = []
-    for j, known in enumerate(observed_rows(observed)):
+    for j, known in enumerate(list_observed_rows(observed)):
         positive, of_term = Y[known, j], genes[known]
         reason = untrainable_reason(positive, of_term, n_folds)
         for fold in np.unique(row_folds):

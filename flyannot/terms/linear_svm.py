@@ -25,7 +25,13 @@ from flyannot.base.errors import FlyannotError
 from flyannot.jobs.resources import create_thread_pool, require_memory
 from flyannot.terms.feature_rows import COLUMNS, CholeskyBasis, inner_products, row_weights
 from flyannot.terms.folds import assign_gene_folds, look_up_folds
-from flyannot.terms.scorer import LinearScorer, OutOfFoldValues, choose_setting, observed_mask, observed_rows
+from flyannot.terms.scorer import (
+    LinearScorer,
+    OutOfFoldValues,
+    choose_setting,
+    list_observed_rows,
+    observed_mask,
+)
 
 CS = (0.01, 0.1, 1.0, 10.0)  # C is one of these; of equally good ones the smallest
 
@@ -58,7 +64,7 @@ class LinearSvm(LinearScorer):
         seed = int(rng.integers(2**63))
         coordinates, back = _coordinates(X, options.n_threads)
         train = partial(_train_term, coordinates, genes=genes, seed=seed, n_folds=options.n_folds)
-        tasks = zip(Y.T, observed_rows(observed_mask(observed, Y.shape)))
+        tasks = zip(Y.T, list_observed_rows(observed_mask(observed, Y.shape)))
         trained = _run_in_threads(n_threads, train, tasks, options.on_terms)
         *fitted, held_out = zip(*trained)
         weights, intercept, C = map(np.array, fitted)

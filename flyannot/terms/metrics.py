@@ -26,7 +26,7 @@ the evaluated terms:
   numbers
 - `micro` comes from the summed counts.  Its AUC and average precision come from all (group, term) pairs by
   their calibrated probabilities, within folds.  It also rewards knowing which terms are frequent
-- `groups` has means over groups of how well the terms with yes agree with the curated ones (`list_agreement`)
+- `groups` has means over groups of how well terms with yes agree with the curated ones (`group_agreement`)
 - `ranked_terms` ranks the terms of each group by their probabilities, and averages the average precisions of
   the groups with at least one term
 
@@ -43,7 +43,7 @@ from flyannot.base.text import short_repr
 
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
 METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")  # are averaged
-AGREEMENT = ("f1", "jaccard", "n_yes", "n_curated")  # of the terms of a group, see `list_agreement`
+AGREEMENT = ("f1", "jaccard", "n_yes", "n_curated")  # of the terms of a group, see `group_agreement`
 _NO_SCORES = dict.fromkeys((*METRICS, "precision"))
 
 
@@ -351,7 +351,7 @@ def _micro(evaluated):
     return evaluate_term(*map(np.concatenate, zip(*pools)))
 
 
-def list_agreement(outcome):
+def group_agreement(outcome):
     """Return how well the answers about each group agree with its curated terms.
 
     Parameters
@@ -379,7 +379,7 @@ def list_agreement(outcome):
 
 
 def _agreement(evaluated):
-    """Return `list_agreement` for the groups of several stage ranges: a dict, name -> list of arrays.
+    """Return `group_agreement` for the groups of several stage ranges: a dict, name -> list of arrays.
 
     evaluated : as in `_summarise`
     """
@@ -387,7 +387,7 @@ def _agreement(evaluated):
     for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
         if kept:
-            parts.append(list_agreement(outcome.subset(slice(None), kept)))
+            parts.append(group_agreement(outcome.subset(slice(None), kept)))
     return {name: [part[name] for part in parts] for name in AGREEMENT}
 
 

@@ -10,7 +10,7 @@ from flyannot.terms import CLASSIFIERS
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval, weighted_aucs
 from flyannot.terms.calibration import choose_threshold, fit_platt, sigmoid
 from flyannot.terms.options import EXPECTED_F1
-from flyannot.terms.scorer import FitOptions, OutOfFoldValues, Scorer, observed_mask, observed_rows
+from flyannot.terms.scorer import FitOptions, OutOfFoldValues, Scorer, list_observed_rows, observed_mask
 from flyannot.terms.suggestions import answer_thresholds
 
 LEAST_GENES = 5  # with the term, and without it; with fewer there is no AUC, as in `flyannot evaluate`
@@ -190,7 +190,7 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
         row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
         raise DataError(f"the features of row {row} are not finite", fix="make the features file again")
     scorer, held_out = scorer_class.fit(X, Y, genes, rng=rng, options=options, observed=observed)
-    rows = observed_rows(observed)
+    rows = list_observed_rows(observed)
     pairs = [(v[known], t[known]) for v, t, known in zip(held_out.values.T, Y.T, rows)]
     slope, offset = np.array([fit_platt(v, t) for v, t in pairs]).reshape(-1, 2).T
     n_groups = np.array([len(truth) for _, truth in pairs], np.int32)
@@ -249,7 +249,7 @@ def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
     """
     (weights,) = bootstrap_gene_weights(genes)
     areas = np.full((3, Y.shape[1]), np.nan)
-    rows = observed_rows(observed)
+    rows = list_observed_rows(observed)
     for j in np.flatnonzero(np.minimum(*count_genes(Y, genes, observed)) >= LEAST_GENES):
         values, truth, folds = (column[rows[j], j] for column in (held_out.scored, Y, held_out.folds))
         area, *samples = weighted_aucs(values, truth, folds, weights[:, rows[j]])

@@ -5,13 +5,13 @@ from typing import ClassVar
 
 from flyannot.base.options import (
     UNLESS_DEFAULT,
-    Choice,
-    Count,
-    FilePath,
-    Kind,
+    ChoiceType,
+    FloatType,
+    IntegerType,
     Options,
-    Real,
-    Several,
+    OptionType,
+    PathType,
+    TupleType,
     option,
 )
 from flyannot.terms import CLASSIFIERS
@@ -20,7 +20,7 @@ SCHEMES = ("group", "mean")
 EXPECTED_F1, BALANCED = "expected-f1", "balanced"  # rules that make answers of probabilities
 
 
-class Terms(Kind):
+class TermsType(OptionType):
     """Names of terms.
 
     A text may contain several, separated by commas, and `not-anatomy` stands for five.
@@ -51,7 +51,7 @@ class Terms(Kind):
         return ", ".join(value)
 
 
-class OperatingPoint(Kind):
+class OperatingPointType(OptionType):
     """How answers are made of probabilities: a name of a rule, or a rate to reach, as in precision=0.8."""
 
     name = "expected-f1|balanced|precision=P|sensitivity=P"
@@ -69,7 +69,7 @@ class OperatingPoint(Kind):
         parts = value if isinstance(value, list | tuple) else str(value).split("=")
         if len(parts) == 2 and parts[0] in ("precision", "sensitivity"):
             try:
-                return parts[0], Real(above=0, most=1).parse(parts[1])
+                return parts[0], FloatType(above=0, most=1).parse(parts[1])
             except ValueError:
                 pass
         raise ValueError(self.words)
@@ -90,31 +90,31 @@ class TrainOptions(Options):
     table: ClassVar[str] = "train"
 
     method: str = option(
-        "svm", Choice(CLASSIFIERS), "The classifier: a linear SVM for each term, or another method."
+        "svm", ChoiceType(CLASSIFIERS), "The classifier: a linear SVM for each term, or another method."
     )
     min_groups: int | None = option(
         None,
-        Count(),
+        IntegerType(),
         "Leave out terms that fewer groups carry.",
         stands_for="5; fewer if no stage range has 20 annotated genes, or no term 5 groups",
         in_header=UNLESS_DEFAULT,
     )
     exclude_terms: tuple = option(
         (),
-        Terms(),
+        TermsType(),
         "Leave out these terms (repeatable, or separated by commas); not-anatomy stands for ubiquitous, "
         "maternal, faint ubiquitous, no staining and subset.",
     )
     operating_point: str | tuple = option(
         EXPECTED_F1,
-        OperatingPoint(),
+        OperatingPointType(),
         "Suggest (answer yes to) the terms of a group with the largest expected F1, or each term above the "
         "threshold with the largest sensitivity + specificity (balanced), with this precision or with this "
         "sensitivity on the inner folds.",
     )
     corrections: tuple = option(
         (),
-        Several(FilePath()),
+        TupleType(PathType()),
         "The corrections.csv of a curator (repeatable). Accepted terms are added to the annotations, "
         "rejected ones removed, unsure ones left out of training and scores.",
         more=True,
@@ -122,16 +122,16 @@ class TrainOptions(Options):
     )
     scheme: str = option(
         "group",
-        Choice(SCHEMES),
+        ChoiceType(SCHEMES),
         "Pool all patches of a group into one vector, or take the mean of its images' vectors.",
         more=True,
     )
     normalisation: str = option(
-        "l2", Choice(("l2", "none")), "Scale feature vectors to norm 1, or do not.", more=True
+        "l2", ChoiceType(("l2", "none")), "Scale feature vectors to norm 1, or do not.", more=True
     )
     inner_folds: int = option(
         3,
-        Count(least=2),
+        IntegerType(least=2),
         "Folds, split by gene, that choose hyperparameters, calibrate, and set thresholds.",
         more=True,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.terms.feature_rows import check_columns, unit_rows
-from flyannot.terms.scorer import LinearScorer, observed_blocks, observed_mask
+from flyannot.terms.scorer import LinearScorer, group_observed_terms, observed_mask
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Ridge(LinearScorer):
 
         X, Y = unit_rows(X).astype(np.float64), np.asarray(Y, np.float64)
         weights, intercept = np.zeros((Y.shape[1], X.shape[1])), np.zeros(Y.shape[1])
-        for rows, terms in observed_blocks(observed_mask(observed, Y.shape)):
+        for rows, terms in group_observed_terms(observed_mask(observed, Y.shape)):
             fitted = Regression(alpha=setting).fit(X[rows], Y[rows][:, terms])
             weights[terms], intercept[terms] = np.atleast_2d(fitted.coef_), fitted.intercept_
         return cls(weights, intercept, np.array([float(setting)]))

@@ -30,7 +30,7 @@ class FitOptions:
 
     n_folds : largest number of inner folds (split by gene) that choose settings, thresholds and calibration
     n_threads : int
-    operating_point : how answers are made of probabilities, as in `OperatingPoint`
+    operating_point : how answers are made of probabilities, as in `OperatingPointType`
     on_terms : function for progress, called with the number of terms that were trained since the last call
     """
 
@@ -269,7 +269,7 @@ def observed_mask(observed, shape):
     return np.ones(shape, bool) if observed is None else np.asarray(observed, bool)
 
 
-def observed_rows(observed):
+def list_observed_rows(observed):
     """Return a list with an index for each term: the rows for which it is known whether they have the term.
 
     observed : bool array (n_rows, n_terms)
@@ -277,7 +277,7 @@ def observed_rows(observed):
     return [slice(None) if column.all() else np.flatnonzero(column) for column in observed.T]
 
 
-def observed_blocks(observed):
+def group_observed_terms(observed):
     """Group the terms that are known for the same rows, so that they can be trained at once.
 
     Terms that are known for no row are left out.

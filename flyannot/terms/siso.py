@@ -53,7 +53,7 @@ class Siso(Scorer):
         z is the lasso code of the row x over the training rows A, with lam = FRACTION |A x|_inf.
         """
         X = unit_rows(feature_rows.check_columns(X, self.A.shape[1]))
-        largest = largest_products(X, self.A)
+        largest = largest_inner_products(X, self.A)
         # y / |A y|_inf has the code z / |A y|_inf, and the same lam for every query
         scaled = X / np.where(largest > 0, largest, 1).astype(np.float32)[:, None]
         Z = self._codes(scaled, n_threads)
@@ -78,7 +78,7 @@ class Siso(Scorer):
         return siso.encode(X, A, FRACTION, tol=_TOL, n_threads=n_threads).astype(np.float64)
 
 
-def largest_products(X, A):
+def largest_inner_products(X, A):
     """Return |A x|_inf for every row x of X, float64 (n_rows,)."""
     largest = np.zeros(len(X))
     for start in range(0, len(A), _BLOCK):

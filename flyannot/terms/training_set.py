@@ -9,7 +9,13 @@ from itertools import chain
 import numpy as np
 
 from flyannot.base.text import pluralise, short_repr
-from flyannot.encode.groups import Groups, InMemoryFeatures, group_images, normalise_features, pool_columns
+from flyannot.encode.groups import (
+    Groups,
+    InMemoryFeatures,
+    group_images,
+    normalise_features,
+    pool_feature_columns,
+)
 from flyannot.jobs.resources import require_memory
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.feature_rows import CholeskyBasis, add_inner_products
@@ -161,7 +167,7 @@ class GroupRows:
 
         columns : slice
         """
-        return pool_columns(self._features, self._groups, columns, self._options.scheme)
+        return pool_feature_columns(self._features, self._groups, columns, self._options.scheme)
 
     def _blocks(self):
         """Return the blocks of columns; they, and so the sums, depend only on the shape of the features."""
@@ -201,7 +207,7 @@ def build_training_set(columns, annotations, stage_range, options):
     )
 
 
-def enough_groups(carried_of, excluded=()):
+def default_min_groups(carried_of, excluded=()):
     """Choose the least number of groups with a term that is learned, which is also the number of folds.
 
     It is 5.  For few groups it is a quarter of their number, and at least 2.  It is at most the number of
@@ -222,10 +228,10 @@ def enough_groups(carried_of, excluded=()):
     return max(2, min(ENOUGH_GROUPS, n_groups // 4, most))
 
 
-def enough_groups_in_columns(columns_of, annotations, excluded=()):
-    """Return `enough_groups` from a dict of the image columns of every stage range."""
+def default_min_groups_in_columns(columns_of, annotations, excluded=()):
+    """Return `default_min_groups` from a dict of the image columns of every stage range."""
     parts = (annotated_groups(group_images(columns), annotations, s) for s, columns in columns_of.items())
-    return enough_groups([carried for _, carried in parts], excluded)
+    return default_min_groups([carried for _, carried in parts], excluded)
 
 
 def annotated_groups(groups, annotations, stage_range):

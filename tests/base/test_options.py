@@ -8,21 +8,31 @@ from typing import ClassVar
 import pytest
 
 from flyannot.base.errors import InputError
-from flyannot.base.options import Choice, Count, Flag, Options, OrAuto, Real, Several, Text, option
+from flyannot.base.options import (
+    AutoOrType,
+    ChoiceType,
+    FlagType,
+    FloatType,
+    IntegerType,
+    Options,
+    TextType,
+    TupleType,
+    option,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Some(Options):
     """Options of every kind."""
 
-    side_px: tuple = option((16,), Several(Count(least=4, of=4)), "Side.")
-    most: int | None = option(None, Count(), "At most.", stands_for="all")
-    weight: float = option(0.5, Real(least=0, most=1), "Weight.")
-    above: float = option(1.0, Real(above=0), "Above.")
-    kind: str = option("a", Choice(("a", "bcd")), "Kind.")
-    is_quick: bool = option(False, Flag(), "Quick.", kept_as="fast")
-    note: str = option("", Text(), "Note.")
-    rows: int | str | None = option(None, OrAuto(Count()), "Rows.")
+    side_px: tuple = option((16,), TupleType(IntegerType(least=4, of=4)), "Side.")
+    most: int | None = option(None, IntegerType(), "At most.", stands_for="all")
+    weight: float = option(0.5, FloatType(least=0, most=1), "Weight.")
+    above: float = option(1.0, FloatType(above=0), "Above.")
+    kind: str = option("a", ChoiceType(("a", "bcd")), "Kind.")
+    is_quick: bool = option(False, FlagType(), "Quick.", kept_as="fast")
+    note: str = option("", TextType(), "Note.")
+    rows: int | str | None = option(None, AutoOrType(IntegerType()), "Rows.")
 
 
 def test_a_value_has_one_form_whatever_its_spelling():
@@ -86,7 +96,7 @@ def test_an_option_of_an_earlier_version_may_stand_where_it_had_no_effect():
 
         table: ClassVar[str] = "fewer"
         removed: ClassVar[dict] = {"old": False}
-        kept: int = option(1, Count(), "Is kept.")
+        kept: int = option(1, IntegerType(), "Is kept.")
 
     assert Fewer.from_table({"kept": 2, "old": False}, "[fewer]") == Fewer(kept=2)
     with pytest.raises(InputError, match='no option "old"'):

@@ -18,7 +18,7 @@ import markdown
 import pytest
 
 from flyannot import __version__
-from flyannot.cli import command_table, group
+from flyannot.cli import build_command_table, group
 from flyannot.cli.shared.options import FieldOption
 from flyannot.pipeline.chain import STEPS
 from tests.command_lines import commands_below, contexts_of
@@ -109,7 +109,9 @@ def test_the_help_of_a_group_lists_its_commands(flyannot):
     importers = [one for name, one in ALL.items() if name.startswith("flyannot import ")]
     assert importers and all(" ".join(one.about.split()) in listed for one in importers)
     said = flyannot("--help")
-    for name, (_, short) in (item for commands in command_table().values() for item in commands.items()):
+    for name, (_, short) in (
+        item for commands in build_command_table().values() for item in commands.items()
+    ):
         assert name in said.out and short.split()[0] in said.out
     assert flyannot("--version").out == f"flyannot, version {__version__}\n"
 

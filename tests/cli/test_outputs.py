@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from flyannot.cli import group
-from flyannot.cli.shared.options import OutPath
+from flyannot.cli.shared.options import OutputPath
 from tests.cli.test_cli import check_error
 from tests.command_lines import commands_below
 from tests.dataset.test_import import N_IMAGES, tables_of
@@ -60,7 +60,7 @@ MADE_AS_ONE = {"learn-dict", "pool", "train", "annotate", "extract", "import fea
 def test_every_command_that_reads_and_writes_has_its_line():
     writers = set()
     for name, command in commands_below(group):
-        written = [param for param in command.params if isinstance(param.type, OutPath)]
+        written = [param for param in command.params if isinstance(param.type, OutputPath)]
         if any(isinstance(param.type, click.Path) and param not in written for param in command.params):
             writers |= {f"{name} {param.opts[-1]}".removesuffix(" --output") for param in written}
     assert {name.removeprefix("flyannot ") for name in writers} == {*LINES, *FOLDERS, *REPLACE_NONE}

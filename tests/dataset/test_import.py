@@ -11,8 +11,8 @@ from flyannot.base.errors import InputError
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers import IMPORTERS, resolve, source_tables, tables
 from flyannot.dataset.importers.bdgp import PART_OF_EMBRYO
-from flyannot.dataset.importers.import_log import format_summary
-from flyannot.dataset.importers.resolve import AmbiguousGene, Genes
+from flyannot.dataset.importers.import_log import format_import_summary
+from flyannot.dataset.importers.resolve import AmbiguousGene, GeneTable
 from flyannot.dataset.importers.tables import TableOptions
 from flyannot.files import text_files
 from tests.small_embryos import rows_of_csv
@@ -90,7 +90,7 @@ def test_names_unknown_to_the_table_are_one_gene_if_they_share_an_image(flyexpre
         """new,4,lateral,"('99_s.bmp',)"\nDl,4,lateral,"('99_s.bmp',)"\n"""
     )  # the last is on no disk, and joins them with Dl all the same
     assert {image.gene_id for image in read_images(flyexpress.folder)} == {"FBgn0000463"}
-    assert len(summary["one_gene"]) == 2 and "share an image" in format_summary(summary)
+    assert len(summary["one_gene"]) == 2 and "share an image" in format_import_summary(summary)
 
 
 FIRST, GOOD, THIRD = (row_of(f"('{i}_s.bmp',)") + "\n" * (i != 2) for i in (1, 2, 3))
@@ -123,7 +123,7 @@ def test_a_dirty_row_is_rejected_with_its_reason_and_the_rest_is_taken(flyexpres
     listed = rows_of_csv(flyexpress.folder / "rejected.csv")
     assert {rejected["line"] for rejected in listed} == {"3"}
     assert {rejected["reason"] for rejected in listed} == {reason}
-    assert reason in format_summary(summary)
+    assert reason in format_import_summary(summary)
 
 
 def test_an_image_with_two_views_has_none(flyexpress):
@@ -175,7 +175,7 @@ def test_copied_images_are_files_of_the_folder_itself(flyexpress):
 
 
 def test_a_gene_is_named_by_number_symbol_or_cg_and_never_by_another_case():
-    genes = Genes()
+    genes = GeneTable()
     genes.add("FBgn0000463", "Dl", "CG3619", ["Delta"])
     genes.add("FBgn0000462", "dl", "CG6667")
     genes.add("FBgn0000003", "Delta")

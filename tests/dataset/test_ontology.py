@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from flyannot.base.errors import InputError
 from flyannot.dataset.folder import read_annotations
-from flyannot.dataset.ontology import add_parent_terms, find_parent_terms, read_ontology, stage_ids
+from flyannot.dataset.ontology import add_parent_terms, find_parent_terms, find_stage_ids, read_ontology
 from tests.small_embryos import rows_of_csv
 
 OBO = (Path(__file__).parent / "small.obo").read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ def test_two_files_are_one_ontology(write):
     more = "[Term]\nid: FBdv:5\nname: embryonic stage 5\n\n[Term]\nid: FBbt:1\nname: another\n"
     ontology = read_ontology(write(OBO), write(more, "more.obo"))
     assert ontology.match("gut").id == "FBbt:1" and ontology.match("another").id == ""
-    ids = stage_ids(ontology)
+    ids = find_stage_ids(ontology)
     assert ids["4-6"] == ["FBdv:4", "FBdv:5"] and ids["1-3"] == []
 
 
@@ -162,7 +162,7 @@ def test_the_published_ontologies_know_most_terms_of_bdgp(shared_data):
     assert {term: matches[term].name for term in RESPELT} == RESPELT
     obsolete = {term for term, match in matches.items() if match.how == "obsolete"}
     assert len(obsolete) == 3, "an entry in use comes before an obsolete one"
-    assert [len(ids) for ids in stage_ids(ontology).values()] == [3, 3, 2, 2, 2, 4]
+    assert [len(ids) for ids in find_stage_ids(ontology).values()] == [3, 3, 2, 2, 2, 4]
     parents = find_parent_terms(ontology, {*terms, "embryonic anterior midgut"})
     assert "embryonic midgut" in parents["embryonic anterior midgut"]
     assert sum(map(len, parents.values())) > 100

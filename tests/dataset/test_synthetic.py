@@ -83,7 +83,7 @@ def test_a_term_darkens_its_own_region_and_hardly_anything_else(stage_range, ter
         darker = grey(stage_range, {}, seed) - grey(stage_range, {term: 1.0}, seed)
         assert (darker > -1e-9).all()
         root = int(np.random.default_rng(seed).integers(2**62))
-        frame = render.body_frame(stage_range, stage_range_rng(root, "frame"))
+        frame = render.draw_body_frame(stage_range, stage_range_rng(root, "frame"))
         own = (render.region_mask(tubes, frame.x, frame.y) > 0.6) & (frame.inside > 0.9)
         assert own.sum() >= 30  # px: as large as a few cells
         in_region.append(darker[own].mean())
@@ -129,7 +129,7 @@ def test_the_anterior_end_is_the_more_pointed_as_in_real_embryos():
     """The skewness of the outline along the body; of 165 embryos of FlyExpress -0.05, deviation 0.03."""
     skewness = []
     for seed in range(60):
-        body = render.body_frame("4-6", np.random.default_rng(seed)).depth_px > 0
+        body = render.draw_body_frame("4-6", np.random.default_rng(seed)).depth_px > 0
         x = np.nonzero(body)[1]
         skewness.append(((x - x.mean()) ** 3).mean() / x.std() ** 3)
     assert -0.07 < np.mean(skewness) < -0.025

@@ -13,12 +13,12 @@ from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.encode import encoder as encoder_module
 from flyannot.encode.encoder import Encoder
 from flyannot.encode.groups import group_features, group_images
-from flyannot.encode.options import Grid, PoolOptions
+from flyannot.encode.options import GridType, PoolOptions
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
 from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.options import ExtractOptions, patch_sides
+from flyannot.images.options import ExtractOptions, sorted_patch_sizes
 from flyannot.images.picture import read_grey
 from flyannot.images.sift import mirror_descriptors
 from flyannot.pipeline import learn_dict as step
@@ -48,10 +48,10 @@ def test_several_sizes_describe_what_each_describes_alone(rng):
 
 def test_a_grid_comes_back_from_its_lists():
     for spelling in ("2x4", [2, 4], [[2, 4]], ((2, 4),)):
-        assert Grid().parse(spelling) == ((2, 4),)
-    assert Grid().parse("1x1+2x4") == Grid().parse([[1, 1], [2, 4]]) == ((1, 1), (2, 4))
-    assert Grid().to_text(((1, 1), (2, 4))) == "1x1+2x4"
-    assert patch_sides([32, 16, 32]) == (16, 32)
+        assert GridType().parse(spelling) == ((2, 4),)
+    assert GridType().parse("1x1+2x4") == GridType().parse([[1, 1], [2, 4]]) == ((1, 1), (2, 4))
+    assert GridType().to_text(((1, 1), (2, 4))) == "1x1+2x4"
+    assert sorted_patch_sizes([32, 16, 32]) == (16, 32)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_grid_comes_back_from_its_lists():
 )
 def test_what_is_no_grid_is_refused(wrong):
     with pytest.raises(ValueError, match="rows x columns"):
-        Grid().parse(wrong)
+        GridType().parse(wrong)
 
 
 def test_patches_of_unknown_size_are_refused(rng):

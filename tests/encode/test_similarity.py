@@ -6,7 +6,7 @@ from threadpoolctl import threadpool_limits
 
 from flyannot.encode import similarity
 from flyannot.encode.groups import group_images
-from flyannot.encode.similarity import N_LEAST, build_collection, map_patterns, most_similar
+from flyannot.encode.similarity import N_LEAST, build_image_index, find_most_similar, map_patterns
 from tests.planted_samples import unit_rows
 
 
@@ -32,14 +32,14 @@ def test_the_similarity_is_that_of_the_slow_twin_in_blocks_of_any_size(rng, bloc
     X = np.abs(rng.normal(size=(20, 50))).astype(np.float32)
     names, queries = [f"g{i % 6}" for i in range(20)], np.abs(rng.normal(size=(3, 50))).astype(np.float32)
     parts = [X[i : i + block] for i in range(0, len(X), block)]
-    found = build_collection(lambda: iter(parts), group_images(columns_of(names)))
+    found = build_image_index(lambda: iter(parts), group_images(columns_of(names)))
     for Q in (X, queries):  # a new image too: what lies outside the span of the images meets none of them
         np.testing.assert_allclose(found.coordinates(Q) @ found.images.T, slow(X, names, Q), atol=1e-4)
 
 
 def test_images_without_anything_in_them_are_like_nothing():
     X = np.zeros((3, 5), np.float32)
-    found = build_collection(lambda: [X], group_images(columns_of(list("abc"))))
+    found = build_image_index(lambda: [X], group_images(columns_of(list("abc"))))
     assert (found.images == 0).all() and np.isfinite(found.groups).all()
 
 
@@ -47,7 +47,7 @@ def test_nearest_is_the_order_of_a_stable_sort(rng):
     values = rng.integers(0, 5, 40).astype(float)
     for n in (0, 1, 7, 40, 99):
         left = [i for i in np.argsort(-values, kind="stable") if i not in (3, 4)]
-        assert most_similar(values, n, without=[3, 4]).tolist() == left[:n]
+        assert find_most_similar(values, n, without=[3, 4]).tolist() == left[:n]
 
 
 # --- the map ---
@@ -85,13 +85,13 @@ def test_the_fewest_patterns_have_a_map_also_where_all_are_alike(rng, n_axes):
 
 def test_the_farthest_comes_first_by_the_slow_twin(rng):
     X = unit_rows(rng.normal(size=(30, 6)))
-    order = similarity.farthest_first(X)
+    order = similarity.order_farthest_first(X)
     numbers, far = zip(*order)
     assert sorted(numbers) == list(range(30))
     assert numbers[0] == (X @ X.T).sum(axis=1).argmax() and far[0] == 2
     for i in range(1, 30):
         nearest = 1 - (X @ X[list(numbers[:i])].T).max(axis=1)
         assert far[i] == pytest.approx(nearest.max()) == pytest.approx(nearest[numbers[i]])
-    after, _ = zip(*similarity.farthest_first(X, begun=numbers[:4]))
+    after, _ = zip(*similarity.order_farthest_first(X, begun=numbers[:4]))
     assert after == numbers[4:]
-    assert similarity.farthest_first(X, begun=range(30)) == []
+    assert similarity.order_farthest_first(X, begun=range(30)) == []

@@ -47,12 +47,12 @@ def grey_levels(picture, noise, rng):
 def framed(picture):
     """Return a picture as the frame of its embryo."""
     picture = np.asarray(picture)
-    return registration.frame_embryo(picture, STANDARD_PX, registration.find_pose(picture))
+    return registration.crop_embryo(picture, STANDARD_PX, registration.find_pose(picture))
 
 
 def pose_in(picture):
     """Return the pose of the embryo of a picture, without scaling."""
-    return registration.require_pose(registration.embryo_mask(np.asarray(picture, float)))
+    return registration.pose_from_mask(registration.embryo_mask(np.asarray(picture, float)))
 
 
 def degrees_of(pose):

@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from flyannot.pipeline.engine.failures import list_failures
+from flyannot.pipeline.engine.failures import record_failures
 from flyannot.pipeline.engine.task import Outcome
 from tests.small_embryos import rows_of_csv, write_configuration
 
@@ -32,7 +32,7 @@ def test_parts_that_end_at_the_same_time_lose_no_line(tmp_path):
     table, parts = tmp_path / "failures.csv", range(8)
 
     def end(i):
-        list_failures(table, "extract", Outcome(tmp_path / f"d.{i}.h5", True, failures=(("a", "torn"),)))
+        record_failures(table, "extract", Outcome(tmp_path / f"d.{i}.h5", True, failures=(("a", "torn"),)))
 
     with ThreadPoolExecutor(len(parts)) as threads:
         list(threads.map(end, parts))

@@ -12,7 +12,7 @@ from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import SCHEMAS
 from flyannot.pipeline.engine import images as engine_images
 from flyannot.pipeline.engine import parts
-from flyannot.pipeline.engine.parts import parts_folder, take_share
+from flyannot.pipeline.engine.parts import parts_folder, select_share
 from flyannot.pipeline.engine.task import Execution, run_task_share
 from flyannot.pipeline.learn_dict import learn_task
 from flyannot.pipeline.pool import pool_images_task, pool_task
@@ -121,8 +121,8 @@ def test_images_are_pooled_as_their_descriptors_and_the_unreadable_listed(own_ch
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_parts_divided_among_jobs_are_disjoint_complete_and_even(n_parts, count):
     parts = list(range(n_parts))
-    shares = [take_share(parts, (number, count)) for number in range(1, count + 1)]
-    assert [part for share in shares for part in share] == parts == take_share(parts, None)
+    shares = [select_share(parts, (number, count)) for number in range(1, count + 1)]
+    assert [part for share in shares for part in share] == parts == select_share(parts, None)
     sizes = [len(share) for share in shares]
     assert max(sizes) - min(sizes) <= 1
 

@@ -6,7 +6,7 @@ import pytest
 
 from flyannot.dataset.folder import read_images
 from flyannot.encode.groups import group_images
-from flyannot.encode.similarity import build_collection
+from flyannot.encode.similarity import build_image_index
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline.similar import COLUMNS
@@ -50,7 +50,7 @@ def test_the_similarity_in_the_table_is_that_of_the_features(asked, chain, image
     rows = asked(image.name)
     with open_stored_file(chain.features) as stored:
         columns, features = read_features([stored], "4-6")
-    found = build_collection(lambda: [features], group_images(columns))
+    found = build_image_index(lambda: [features], group_images(columns))
     values = found.images @ found.images[columns["image"].index(image.name)]
     for row in rows:
         if row["found"] == "image":

@@ -12,12 +12,12 @@ import pytest
 from flyannot.base.errors import FlyannotError
 from flyannot.pipeline.engine import task as task_module
 from flyannot.pipeline.engine.parts import parts_folder
-from flyannot.pipeline.runs.configuration import Configuration, options_classes, write_record
+from flyannot.pipeline.runs.configuration import Configuration, find_options_classes, write_record
 from flyannot.pipeline.runs.status import read_run_status
 from tests.processes import CLI, start_process
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, write_configuration
 
-OPTIONS = options_classes()
+OPTIONS = find_options_classes()
 STEPS = ["extract", "learn-dict", "pool", "train", "evaluate", "annotate", "report"]
 N_IMAGES = 108  # of the chain
 LINE = "extract embryos -o descriptors.h5 --stride-px 16 --jobs 1"

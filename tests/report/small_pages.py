@@ -11,7 +11,7 @@ from flyannot.pipeline.answers_of_run import RunAnswers
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.evaluate import ScoresTask, build_evaluation
 from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
-from flyannot.pipeline.runs.configuration import Configuration, options_classes, write_record
+from flyannot.pipeline.runs.configuration import Configuration, find_options_classes, write_record
 from flyannot.report.drawing import encode_jpeg, pack_map
 from flyannot.report.groups import (
     ABSENT,
@@ -21,9 +21,9 @@ from flyannot.report.groups import (
     PREDICTED,
     UNDETERMINED,
     UNLEARNED,
+    DisplayedAnswer,
     GroupEntry,
     ImageEntry,
-    ShownAnswer,
 )
 from flyannot.report.page import Page, write_page
 from flyannot.report.run_folder import Run, render_origin
@@ -54,7 +54,7 @@ def make_run(copy):
 
 def write_record_with(copy, corrections):
     """Record a run as one that was made with corrections."""
-    tables = {name: kind() for name, kind in options_classes().items()}
+    tables = {name: kind() for name, kind in find_options_classes().items()}
     tables["train"] = replace(CLASSIFY, corrections=(corrections,))
     write_record(Configuration(copy.embryos, copy.folder, options=tables))
 
@@ -71,7 +71,7 @@ def term(name, status, probability=None, **more):
         "auc_high": 0.9,
     }
     numbers = {"probability": probability, "model_probability": probability, "threshold": 0.4, "n_genes": 12}
-    return ShownAnswer(term=name, **known | numbers | more)
+    return DisplayedAnswer(term=name, **known | numbers | more)
 
 
 ANSWER_AND_CURATED = {

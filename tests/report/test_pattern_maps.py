@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from flyannot.encode.groups import group_images
-from flyannot.encode.similarity import build_collection
+from flyannot.encode.similarity import build_image_index
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.report.groups import ReviewQueue, group_entries
+from flyannot.report.groups import ReviewSelector, build_group_entries
 from flyannot.report.nearest import N_SHOWN
 from flyannot.report.page import PATTERNS, write_page
 from flyannot.report.run_folder import open_run
@@ -166,11 +166,11 @@ def test_a_run_without_features_has_no_map_and_nothing_alike(run, tmp_path, flya
 def test_every_group_has_the_most_similar_others_and_what_their_curators_said(run):
     with ExitStack() as stack:
         opened = open_run(stack, run.folder)
-        found = list(group_entries(opened, {"4-6": opened.shown_groups("4-6")}, ReviewQueue(None)))
+        found = list(build_group_entries(opened, {"4-6": opened.shown_groups("4-6")}, ReviewSelector(None)))
     with open_stored_file(run.features) as stored:
         columns, features = read_features([stored], "4-6")
     groups = group_images(columns)
-    rows = build_collection(lambda: [features], groups).groups
+    rows = build_image_index(lambda: [features], groups).groups
     own = {entry.name: {one.term for one in entry.terms if one.curated == "yes"} for entry in found}
     annotated = {entry.name for entry in found if entry.annotated}
     for entry in found:

@@ -23,7 +23,7 @@ from flyannot.report.curves import (
     GRID,
     confidence_band,
     precision_curves,
-    reliability,
+    reliability_curve,
     roc_curves,
 )
 from flyannot.report.drawing import pack_map
@@ -87,11 +87,11 @@ def test_resamples_draw_genes_as_a_whole_and_the_band_holds_the_curve(rng):
 
 def test_reliability_of_honest_and_of_boastful_probabilities(rng):
     p = rng.random(20000)
-    predicted, observed = reliability(p, rng.random(20000) < p)
+    predicted, observed = reliability_curve(p, rng.random(20000) < p)
     assert len(predicted) == 10
     np.testing.assert_allclose(observed, predicted, atol=0.05)
-    assert reliability(np.full(10, 0.9), np.zeros(10, bool)).ravel() == pytest.approx([0.9, 0])
-    assert reliability(np.array([1.0, 0.0]), np.array([True, False])).tolist() == [[0, 1], [0, 1]]
+    assert reliability_curve(np.full(10, 0.9), np.zeros(10, bool)).ravel() == pytest.approx([0.9, 0])
+    assert reliability_curve(np.array([1.0, 0.0]), np.array([True, False])).tolist() == [[0, 1], [0, 1]]
 
 
 # --- what is drawn ---

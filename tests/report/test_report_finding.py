@@ -5,7 +5,7 @@ import re
 import pytest
 
 from flyannot.report.groups import AGREED, MISSED, NEW, UNLEARNED, GroupEntry, ImageEntry
-from flyannot.report.page import Review
+from flyannot.report.page import ReviewSettings
 from tests.report.browser import LINES, genes, open_gene, shown
 from tests.report.small_pages import entries, term, write_groups
 
@@ -204,7 +204,7 @@ def test_a_time_course_marks_what_changes_of_terms_that_both_stage_ranges_use(br
     late = [term("midgut", NEW, 0.8), term("brain", AGREED, 0.8), term("gonad", AGREED, 0.9)]
     groups = [GroupEntry(s, "en", "en", terms=terms) for s, terms in (("4-6", early), ("7-8", late))]
     used = {"pole cell": [1, 2], "gap": [1], "brain": [1, 2], "midgut": [1, 2], "gonad": [2]}
-    write_groups(tmp_path / "course.html", groups, review=Review("", "", used))
+    write_groups(tmp_path / "course.html", groups, review=ReviewSettings("", "", used))
     with shown(browser, tmp_path / "course.html") as view:
         view.click("button.course")
         marked = [view.locator(f"#beside article {tag}").all_inner_texts() for tag in ("strong", "s")]

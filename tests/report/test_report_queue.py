@@ -19,10 +19,10 @@ from flyannot.report.groups import (
     PREDICTED,
     UNDETERMINED,
     GroupEntry,
-    ReviewQueue,
+    ReviewSelector,
     expected_information,
 )
-from flyannot.report.page import Review
+from flyannot.report.page import ReviewSettings
 from flyannot.report.run_folder import open_run
 from tests.files.test_hostile_files import flipped
 from tests.report.browser import genes, next_gene, review_as, shown, violations
@@ -54,10 +54,10 @@ def test_three_terms_of_a_group_are_to_be_looked_at_uncertain_and_rare_ones_firs
     asked = [sure, half, rare, unknown("frequent", 0.5, 200), unknown("low", 0.1, 20)]
     marks = {"curated": "no"}, {"reviewed": True}, {"answer": UNDETERMINED}
     others = [replace(unknown("a", 0.5, 9), **mark) for mark in marks]
-    ReviewQueue(None).mark(others + asked)
+    ReviewSelector(None).mark(others + asked)
     assert [one.term for one in others + asked if one.queue == LOOK] == ["half", "rare", "low"]
     assert rare.worth == pytest.approx(0.1 * 0.9 / 5) and sure.worth == 0
-    ReviewQueue(None).mark(others := others + [unknown("asked", 0.9, 9)])
+    ReviewSelector(None).mark(others := others + [unknown("asked", 0.9, 9)])
     assert [one.term for one in others if one.queue] == ["asked"]
     assert expected_information(0.3, 7) == pytest.approx(expected_information(0.7, 7))
 
@@ -67,7 +67,7 @@ def test_the_curated_terms_that_are_contradicted_most_are_to_be_checked():
     doubted = [term("gap", MISSED, 0.05), term("gap", NEW, 0.95), term("gap", MISSED, 0.2)]
     others = [term("gap", MISSED, 0.05, held_out="no"), term("gap", MISSED, 0.05, reviewed=True)]
     others += [term("gap", AGREED, 0.05), term("gap", NEW, 0.03)]
-    ReviewQueue(SCORES).mark(terms := doubted + others)
+    ReviewSelector(SCORES).mark(terms := doubted + others)
     assert [one.queue for one in terms] == [CHECK] * 3 + [""] * 4
     assert [one.worth for one in doubted] == pytest.approx([0.95, 0.95, 0.8])
 
@@ -163,7 +163,7 @@ def view(browser, tmp_path):
         GroupEntry("4-6", gene, gene, annotated=gene.startswith("c"), terms=terms)
         for gene, terms in terms_of.items()
     ]
-    write_groups(tmp_path / "queue.html", groups, review=Review("embryos"))
+    write_groups(tmp_path / "queue.html", groups, review=ReviewSettings("embryos"))
     with shown(browser, tmp_path / "queue.html") as opened:
         review_as(opened, "anna")
         yield opened

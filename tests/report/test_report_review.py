@@ -9,14 +9,14 @@ import pytest
 from flyannot.base.errors import InputError
 from flyannot.curation.corrections import COLUMNS, VERDICTS, Correction, read_corrections, settle_verdicts
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry
-from flyannot.report.page import Review
+from flyannot.report.page import ReviewSettings
 from flyannot.report.templates import read_template
 from tests.report.browser import LINES, downloaded, genes, next_gene, open_gene, review_as, shown, violations
 from tests.report.small_pages import term, write_groups
 from tests.small_embryos import rows_of_csv
 
 NEEDED = ("gene", "stage_range", "term", "verdict", "date")
-REVIEW = Review(
+REVIEW = ReviewSettings(
     "embryos",
     "digest-of-the-model",
     {t: [1] for t in ("brain primordium", "midgut", "pole cell", "=odd, term")},
@@ -112,7 +112,7 @@ def test_verdicts_survive_a_reload_and_a_page_made_anew(browser, tmp_path):
         (tmp_path / "moved").mkdir()
         view.goto(write(tmp_path / "moved" / "other.html").as_uri())
         assert verdict(view, "pole cell") == "unsure", "and of another run on the same data set"
-        write_groups(tmp_path / "x.html", [entry("Dl")], review=Review("others"))
+        write_groups(tmp_path / "x.html", [entry("Dl")], review=ReviewSettings("others"))
         view.goto((tmp_path / "x.html").as_uri())
         assert progress(view) == "0 of 3 terms reviewed", "of other data nothing"
 
@@ -256,7 +256,9 @@ def bare(browser, tmp_path):
         GroupEntry("4-6", gene, gene, images=[ImageEntry(gene, path=f"{gene}.png")], unlike=unlike)
         for gene, unlike in (("a", 0.5), ("b", 2.0), ("c", 0.7))
     ]
-    write_groups(tmp_path / "bare.html", groups, review=Review("bare", "", vocabulary), is_predicted=False)
+    write_groups(
+        tmp_path / "bare.html", groups, review=ReviewSettings("bare", "", vocabulary), is_predicted=False
+    )
     with shown(browser, tmp_path / "bare.html", accept_downloads=True) as opened:
         review_as(opened, "anna")
         yield opened

@@ -9,7 +9,7 @@ from flyannot.base.errors import DataError, InputError
 from flyannot.sparse.coders import CODERS, gram_for
 from flyannot.sparse.coders.cd import make_scratch
 from flyannot.sparse.objective import objective
-from flyannot.sparse.simd.product import gram_of
+from flyannot.sparse.simd.product import gram_matrix
 from tests.sparse.optimality import kkt_violation, lam_max, relative_gap
 from tests.sparse.torture import coders
 from tests.sparse.twins import slow_codes
@@ -111,9 +111,9 @@ def test_a_sample_has_the_same_bits_in_any_company_with_any_threads_and_gram_mat
     for cuts in ((0, 1, 100, 600), (0, 64, 65, 500, 600)):
         parts = [encode(X[i:j], D, lam) for i, j in zip(cuts, cuts[1:])]
         assert (sp.vstack(parts) != Z).nnz == 0
-    grams = [gram_of(D), gram_for(name, D)]
+    grams = [gram_matrix(D), gram_for(name, D)]
     if name != "cd":  # others leave aside what is rounded: its roundings would be solved for
-        grams.append(gram_of(D).astype(np.float32))
+        grams.append(gram_matrix(D).astype(np.float32))
     for options in ({"n_threads": 2}, *({"gram": gram} for gram in grams)):
         assert (encode(X, D, lam, **options) != Z).nnz == 0
 

@@ -18,7 +18,7 @@ from flyannot.sparse.data_parallel import (
     plan_rounds,
     visit_part,
 )
-from flyannot.sparse.fit import gains_too_little, random_patches
+from flyannot.sparse.fit import has_small_gain, random_patches
 from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions
 from flyannot.sparse.objective import objective
 from tests.planted_samples import planted, run, unit_rows
@@ -276,5 +276,5 @@ def test_learning_ends_where_twice_the_patches_gain_less_than_tol(X):
     short = learned(source, 10, plan_of(4, 4, tol=0.02))[-1].records
     assert [r.objective for r in short] == [r.objective for r in whole[: len(short)]]
     assert len(short) < len(whole)
-    assert gains_too_little(short, 0.02)
+    assert has_small_gain(short, 0.02)
     assert len(learned(source, 10, plan_of(4, 4, tol=0.0))[-1].records) >= len(short)

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from flyannot.sparse.learners.dssc import DSSC, EPSILON, SURROGATES, TAU, DSSCOptions, gamma_at, rho_at
+from flyannot.sparse.learners.dssc import (
+    DSSC,
+    EPSILON,
+    SURROGATES,
+    TAU,
+    DSSCOptions,
+    gradient_weight,
+    step_fraction,
+)
 from flyannot.sparse.objective import objective
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.twin_dssc import TwinDSSC
@@ -59,7 +67,7 @@ def test_float64_equals_the_slow_twin(surrogate, options, rng):
     for t, (batch, (_, rates)) in enumerate(zip(fast.batches, fast.seen)):
         mini_batches = np.split(batch.rows, batch.first[1:-1])
         blocks = [edges[[b, b + 1]] for b in batch.blocks]
-        rho, gamma = rho_at(t, chosen), gamma_at(t, chosen)
+        rho, gamma = gradient_weight(t, chosen), step_fraction(t, chosen)
         twin.iterate(3 * X, mini_batches, blocks, rho, gamma, rates.curvature)
     assert fast.n_iterations == len(fast.batches) >= 6
     assert_allclose(fast.D, twin.D, atol=1e-7)
@@ -74,7 +82,7 @@ def test_schedules_meet_the_conditions_of_the_theorems(delay):
     options = DSSCOptions(delay=delay)
     j = np.arange(20, 60)
     t = 2.0**j
-    rho, gamma = rho_at(t, options), gamma_at(t, options)
+    rho, gamma = gradient_weight(t, options), step_fraction(t, options)
     for diverging in (rho, gamma):
         assert (np.diff(t * diverging) > 0).all()
         assert diverging[-1] < 1e-5
@@ -84,7 +92,7 @@ def test_schedules_meet_the_conditions_of_the_theorems(delay):
     assert_allclose(np.log2(rho[-2] / rho[-1]), 0.5 + EPSILON, rtol=1e-4)
     assert_allclose(np.log2(gamma[-2] / gamma[-1]), 0.75 + 1.5 * EPSILON, rtol=1e-4)
     first = np.arange(1000)
-    for schedule in (rho_at(first, options), gamma_at(first, options)):
+    for schedule in (gradient_weight(first, options), step_fraction(first, options)):
         assert schedule[0] == 1 and (np.diff(schedule) < 0).all()
 
 

@@ -10,7 +10,7 @@ from flyannot.sparse.coders import CODERS, feature_sign
 from flyannot.sparse.coders.blocks import LassoProblem
 from flyannot.sparse.coders.feature_sign import encode, make_scratch, search_signs
 from flyannot.sparse.kernels import read_start_code
-from flyannot.sparse.simd.product import gram_of
+from flyannot.sparse.simd.product import gram_matrix
 from tests.planted_samples import unit_rows
 from tests.sparse.optimality import kkt_violation, lam_max, relative_gap
 from tests.sparse.twins import slow_feature_sign_path, slow_objective
@@ -33,7 +33,7 @@ def feature_sign_path(x, D, lam, *, start=None, tol=1e-12, max_steps=10_000):
     """
     x, D = np.asarray(x, np.float64), np.ascontiguousarray(D, np.float64)
     scratch, path = make_scratch(len(D)), [np.zeros(len(D)) if start is None else np.asarray(start, float)]
-    gram, q0 = gram_of(D), D @ x
+    gram, q0 = gram_matrix(D), D @ x
     for _ in range(max_steps):
         # A search of one step from the last code: it stops before the step where there is none to take.
         z = path[-1]

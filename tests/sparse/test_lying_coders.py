@@ -10,7 +10,7 @@ from flyannot import SparseCoder
 from flyannot.base.errors import FlyannotError
 from flyannot.sparse.coders import CODERS, verified
 from flyannot.sparse.coders.blocks import Codes
-from flyannot.sparse.coders.verified import Coder, WrongCodesWarning, choose_share
+from flyannot.sparse.coders.verified import Coder, WrongCodesWarning, choose_checked_rows
 from flyannot.sparse.objective import duality_gap
 from tests.planted_samples import planted, unit_rows
 from tests.sparse.optimality import relative_gap
@@ -157,7 +157,7 @@ def test_a_coder_cannot_write_to_samples_and_its_own_errors_are_its_own(samples)
 
 
 LIARS = {  # the samples whose codes are zeros with a gap of 0, among n; the others are right
-    "all but the share of a trusted coder": lambda n: np.setdiff1d(np.arange(n), choose_share(n)),
+    "all but the share of a trusted coder": lambda n: np.setdiff1d(np.arange(n), choose_checked_rows(n)),
     "every second": lambda n: np.arange(0, n, 2),
     "one": lambda n: np.array([n // 3]),
 }
@@ -215,11 +215,11 @@ def test_a_lie_about_every_second_sample_is_found_in_many(rng):
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 64, 2432, 100_000])
 def test_the_share_is_spread_evenly_and_always_the_same(n):
-    rows = np.array(choose_share(n), int)
+    rows = np.array(choose_checked_rows(n), int)
     assert len(set(rows)) == len(rows) == min(n, 2 + n // 256)
     assert not len(rows) or (rows.min() >= 0 and rows.max() < n)
     assert (np.diff(np.sort([-1, *rows, n])) <= 3 * (n + 1) / (1 + len(rows))).all()
-    assert list(choose_share(n)) == list(rows)
+    assert list(choose_checked_rows(n)) == list(rows)
 
 
 def test_short_calls_are_checked_from_time_to_time_and_each_after_a_lie(samples, monkeypatch):
@@ -243,7 +243,7 @@ def test_short_calls_are_checked_from_time_to_time_and_each_after_a_lie(samples,
 @pytest.mark.parametrize("name", DICTIONARIES)
 def test_coders_of_the_table_report_no_gap_that_is_too_small(name, coder, rng, monkeypatch):
     """Check every sample of every call."""
-    monkeypatch.setattr(verified, "choose_share", range)
+    monkeypatch.setattr(verified, "choose_checked_rows", range)
     monkeypatch.setattr(verified, "_FEW_SAMPLES", 0)
     encode, _ = coders()[coder]
     for dtype, tol in ((np.float32, 1e-4), (np.float64, 1e-4), (np.float64, 1e-10)):

@@ -13,7 +13,7 @@ from flyannot.sparse.learners.scc_kernels import _round_and_bound, round_diction
 from flyannot.sparse.objective import objective
 from flyannot.sparse.simd.atom_rows import GROUP, candidate_atoms
 from flyannot.sparse.simd.vectors import padded_zeros
-from flyannot.sparse.stored_codes import Positive
+from flyannot.sparse.stored_codes import PositiveConstraints
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.twin_scc import TwinSCC
 
@@ -37,9 +37,9 @@ def run_twin(twin, X, n_epochs, *, seed=0):
         {"n_sweeps": 1},
         {"forgetting": 0.3},
         {"max_step": 0.5},
-        {"positive": Positive(code=True)},
-        {"positive": Positive(atoms=True)},
-        {"positive": Positive(True, True)},
+        {"positive": PositiveConstraints(code=True)},
+        {"positive": PositiveConstraints(atoms=True)},
+        {"positive": PositiveConstraints(True, True)},
         # Samples scale with lam: codes scale, atoms stay, and the byte screen must follow.
         {"lam": 1e-3 * LAM},
         {"lam": 40 * LAM},
@@ -48,7 +48,7 @@ def run_twin(twin, X, n_epochs, *, seed=0):
 )
 def test_float64_equals_the_slow_twin(variant, options, rng):
     X, _ = planted(150, 40, 70, 3, rng)
-    positive, options = options.get("positive", Positive()), {"lam": LAM, **options}
+    positive, options = options.get("positive", PositiveConstraints()), {"lam": LAM, **options}
     scale = options["lam"] / LAM
     D = unit_rows(np.abs(X[:37]) if positive.atoms else X[:37])
     D[5] = 0.0  # a dead atom

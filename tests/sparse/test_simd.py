@@ -10,8 +10,8 @@ import pytest
 from flyannot.sparse.coders.cd import make_problem, make_scratch
 from flyannot.sparse.coders.cd_kernels import correlate_all, mirrored
 from flyannot.sparse.kernels import kernel
-from flyannot.sparse.simd.gram_rows import append_above, find_largest, largest_in_chunks, mirrored_place
-from flyannot.sparse.simd.product import PART, gram_of, multiply, pack_columns
+from flyannot.sparse.simd.gram_rows import append_above, find_largest, largest_in_chunks, mirrored_index
+from flyannot.sparse.simd.product import PART, gram_matrix, multiply, pack_columns
 from flyannot.sparse.simd.vectors import LANES, aligned_zeros
 from tests.sparse.twins import slow_product
 
@@ -74,7 +74,7 @@ def test_columns_follow_the_order_that_is_given(rng):
 @BOTH_TYPES
 def test_the_gram_matrix_is_symmetric_to_the_bit(dtype, rng):
     D = rng.normal(size=(77, 19)).astype(dtype)
-    gram = gram_of(D)
+    gram = gram_matrix(D)
     assert gram.dtype == dtype and gram.flags.c_contiguous and (gram == gram.T).all()
     np.testing.assert_allclose(gram, D @ D.T, atol=1e-5)
 
@@ -122,7 +122,7 @@ def test_atoms_above_the_bar_are_appended_in_the_order_of_places(q, rng, bar, si
     n = appended(q, q0, bar, numbers, values, size)
     places = np.flatnonzero(np.abs(q) > bar)
     assert n == size + len(places)
-    assert numbers[size:n].tolist() == mirrored_place(places).tolist()
+    assert numbers[size:n].tolist() == mirrored_index(places).tolist()
     assert np.array_equal(values[size:n], q0[places])
     assert np.isin(numbers[n:], [0, 7]).all(), "one that was left out may be no atom, and its row is read"
     assert (numbers[:size] == 7).all() and (values[:size] == 7).all()
@@ -164,7 +164,7 @@ def test_correlations_err_by_no_more_than_is_said(rng, dtype, n_atoms, n, lam):
     z[atoms] = rng.normal(size=n)
     scratch, width = make_scratch(n_atoms, 12, np.dtype(dtype)), -(-n_atoms // 64) * 64
     problem = make_problem((D @ D.T).astype(dtype), lam, 1e-4, 10)
-    order, q0, padded = mirrored_place(np.arange(width)), np.zeros(width), np.zeros(width)
+    order, q0, padded = mirrored_index(np.arange(width)), np.zeros(width), np.zeros(width)
     q0[: len(D)], padded[: len(D)] = D @ x, D @ (x - z @ D)
     scratch.pending[:n], scratch.pending_codes[:n] = atoms, z[atoms]
     q0 = q0[order].astype(dtype)
@@ -175,6 +175,6 @@ def test_correlations_err_by_no_more_than_is_said(rng, dtype, n_atoms, n, lam):
 
 
 def test_the_mirrored_order_is_its_own_inverse():
-    order = mirrored_place(np.arange(256))
+    order = mirrored_index(np.arange(256))
     assert (order[order] == np.arange(256)).all()
     assert [mirrored.py_func(place) for place in range(256)] == order.tolist()

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from flyannot.sparse.coders import cd, siso
 from flyannot.sparse.coders.blocks import validate_samples
-from flyannot.sparse.coders.cd import FewAtoms, make_scratch
+from flyannot.sparse.coders.cd import SmallLassoSolver, make_scratch
 from flyannot.sparse.objective import duality_gap, objective
 from tests.planted_samples import unit_rows
 from tests.sparse.optimality import lam_max, relative_gap
@@ -84,7 +84,11 @@ def test_the_small_solver_reaches_the_minimum_with_dependent_atoms(n_atoms, n_fe
 
     Their inverse is computed at once, unless one depends on others.
     """
-    x, D, small = rng.normal(size=n_features), rng.normal(size=(n_atoms, n_features)), FewAtoms(n_features)
+    x, D, small = (
+        rng.normal(size=n_features),
+        rng.normal(size=(n_atoms, n_features)),
+        SmallLassoSolver(n_features),
+    )
     dependent = D.copy()
     dependent[1], dependent[2] = -2 * D[0], 0
     for lam, atoms in itertools.product((1.0, 0.1, 1e-4), (D, dependent)):
@@ -98,13 +102,13 @@ def test_the_small_solver_reaches_the_minimum_with_dependent_atoms(n_atoms, n_fe
 def test_an_inverse_is_made_at_once_only_of_atoms_that_do_not_depend_on_one_another(rng):
     D, support = rng.normal(size=(60, 60)), make_scratch(60, 60, np.dtype(np.float64)).support
     atoms = np.arange(5, 45)
-    assert cd.put_inverse(D @ D.T, atoms, support) == 40
+    assert cd.store_inverse(D @ D.T, atoms, support) == 40
     made = np.linalg.inv(D[atoms] @ D[atoms].T)
     np.testing.assert_allclose(support.inverse[:40, :40], made, rtol=1e-6, atol=1e-9 * np.abs(made).max())
     assert not support.inverse[40:].any() and not support.inverse[:, 40:].any()
     D[30] = D[20] - D[10]
     fresh = make_scratch(60, 60, np.dtype(np.float64)).support
-    assert cd.put_inverse(D @ D.T, atoms, fresh) == 0 and not fresh.inverse.any()
+    assert cd.store_inverse(D @ D.T, atoms, fresh) == 0 and not fresh.inverse.any()
 
 
 @pytest.mark.parametrize(
@@ -134,7 +138,7 @@ def test_with_no_atom_to_join_a_small_problem_is_solved_to_what_is_asked_for(tol
     problem = siso.SISOProblem(D, 0.02, tol, 1000)
     for x in X:
         start = np.arange(60), 0.05 * rng.normal(size=60)
-        atoms, values = siso.solve_active_set(x, start, start[0][:0], 1.0, problem, FewAtoms(len(x)))
+        atoms, values = siso.solve_active_set(x, start, start[0][:0], 1.0, problem, SmallLassoSolver(len(x)))
         z = np.zeros((1, 60))
         z[0, atoms] = values
         assert duality_gap(x[None], D, z, 0.02)[0] <= siso.allowed_gap(x, problem)

@@ -12,7 +12,7 @@ from flyannot.pipeline.options import EvaluateOptions
 from flyannot.terms import bootstrap
 from flyannot.terms.calibration import sigmoid
 from flyannot.terms.group_outcomes import outcomes_from_json, outcomes_to_json
-from flyannot.terms.metrics import TermOutcomes, auc, list_agreement, score_terms
+from flyannot.terms.metrics import TermOutcomes, auc, group_agreement, score_terms
 from tests.small_embryos import CLASSIFY
 
 
@@ -101,7 +101,7 @@ def test_intervals_of_the_agreement_of_groups_are_of_the_groups_repeated_as_draw
     for weight in weights[1:].astype(int):
         drawn = outcome.subset(np.repeat(np.arange(40), weight), range(2))
         for name, means in samples.items():
-            means.append(list_agreement(drawn)[name].mean())
+            means.append(group_agreement(drawn)[name].mean())
     for name, means in samples.items():
         interval = summary["all"]["groups"][f"{name}_interval"]
         assert interval == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=1e-12)

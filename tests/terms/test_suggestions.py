@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from flyannot.terms.metrics import TermOutcomes, list_agreement, score_terms
+from flyannot.terms.metrics import TermOutcomes, group_agreement, score_terms
 from flyannot.terms.suggestions import answer_thresholds, expected_f1, suggestion_thresholds
 
 
@@ -86,7 +86,7 @@ def test_the_agreement_of_lists_counts_only_known_terms(rng):
     yes, truth, observed = rng.random((3, 40, 6)) < 0.4
     terms = tuple("abcdef")
     outcome = TermOutcomes(terms, truth, rng.random((40, 6)), yes, rng.random((40, 6)), observed=observed)
-    agreement = list_agreement(outcome)
+    agreement = group_agreement(outcome)
     for g in range(40):
         suggested, curated = yes[g] & observed[g], truth[g] & observed[g]
         n_either = (suggested | curated).sum()

@@ -16,7 +16,7 @@ import click
 
 from flyannot.base.errors import FlyannotError, InputError, WriteError, did_you_mean
 from flyannot.base.system import ENDING_SIGNALS, exit_immediately, start_interrupting, stop_interrupting
-from flyannot.cli.shared.messages import is_debugging, print_error, start_log
+from flyannot.cli.shared.messages import install_log_handler, is_debugging, print_error
 
 COMPLETION = "_FLYANNOT_COMPLETE"  # a shell sets this variable to ask for completions
 SKIPPED = 3  # done, but some images were skipped
@@ -30,10 +30,10 @@ class Interrupted(BaseException):
     """The exception raised when a signal asks the command to end; its argument is the signal number."""
 
 
-def run_group(group):
+def run_click_group(group):
     """Run a click group on this process's arguments and return the exit code."""
     if COMPLETION not in os.environ:  # a shell would take messages for completions
-        start_log()
+        install_log_handler()
     install_signal_handlers()
     try:
         return _run_and_print_errors(group)

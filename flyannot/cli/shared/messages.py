@@ -59,7 +59,7 @@ class _MessageHandler(logging.StreamHandler):
             super().emit(record)
 
 
-def start_log():
+def install_log_handler():
     """Install the handler that writes log messages of flyannot to stderr."""
     log.handlers[:] = [_MessageHandler()]
     log.setLevel(logging.INFO)

@@ -9,18 +9,25 @@ import click
 from click.shell_completion import CompletionItem
 
 from flyannot.base.errors import InputError
-from flyannot.base.options import FilePath, Flag, Several, environment_variable, format_default, to_kebab_case
+from flyannot.base.options import (
+    FlagType,
+    PathType,
+    TupleType,
+    environment_variable,
+    format_default,
+    to_kebab_case,
+)
 from flyannot.cli.shared.help_page import DocumentedCommand
 
 
-class OutPath(click.Path):
+class OutputPath(click.Path):
     """The click type of a path that a command writes; other path types are inputs."""
 
 
 IN_FILE = click.Path(path_type=Path)
 IN_FOLDER = click.Path(path_type=Path, file_okay=False)
-OUT_FILE = OutPath(path_type=Path, dir_okay=False)
-OUT_FOLDER = OutPath(path_type=Path, file_okay=False)
+OUT_FILE = OutputPath(path_type=Path, dir_okay=False)
+OUT_FOLDER = OutputPath(path_type=Path, file_okay=False)
 COUNT = click.IntRange(min=1)
 _MAX_METAVAR_WIDTH = 30  # characters; a longer list of choices is moved into the help text
 
@@ -38,7 +45,7 @@ class Command(DocumentedCommand):
             return super().invoke(ctx)
 
     def _inputs(self, values):
-        read = [values.get(param.name) for param in self.params if not isinstance(param.type, OutPath)]
+        read = [values.get(param.name) for param in self.params if not isinstance(param.type, OutputPath)]
         paths = [path for value in read for path in (value if isinstance(value, tuple) else [value])]
         return [path for path in paths if isinstance(path, (str, Path)) and os.path.exists(path)]
 
@@ -56,10 +63,10 @@ class ModelFile(click.Path):
 
 
 class KindType(click.ParamType):
-    """The click type of a value that a `Kind` (the parser of an option's values) parses."""
+    """The click type of a value that a `OptionType` (the parser of an option's values) parses."""
 
     def __init__(self, kind):
-        self.kind = kind.kind if isinstance(kind, Several) else kind
+        self.kind = kind.kind if isinstance(kind, TupleType) else kind
         self.name = self.kind.name
         self.choices = self.kind.choices
 
@@ -72,12 +79,12 @@ class KindType(click.ParamType):
             return self.fail(f'"{value}" is not {error}', param, ctx)
 
     def shell_complete(self, ctx, param, incomplete):
-        if isinstance(self.kind, FilePath):
+        if isinstance(self.kind, PathType):
             return IN_FILE.shell_complete(ctx, param, incomplete)
         return [CompletionItem(name) for name in self.choices if name.startswith(incomplete)]
 
 
-class MoreOption(click.Option):
+class AdvancedOption(click.Option):
     """A click option that the help page lists under "More options"."""
 
     is_more = True
@@ -99,11 +106,11 @@ class FieldOption(click.Option):
         value: dict = {"type": KindType(kind), "metavar": kind.name}
         text = field.metadata["help"]
         default = format_default(field)
-        if isinstance(kind, Flag):
+        if isinstance(kind, FlagType):
             value = {"is_flag": True}
         elif kind.is_repeatable:
             value["multiple"] = True
-            if not isinstance(kind, Several):  # the kind parses all values together
+            if not isinstance(kind, TupleType):  # the kind parses all values together
                 value["type"] = click.STRING
         if len(kind.name) > _MAX_METAVAR_WIDTH:
             value["metavar"] = field.name.upper()

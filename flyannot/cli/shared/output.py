@@ -18,7 +18,7 @@ def print_json(value):
     print_text(json.dumps(value, indent=1, ensure_ascii=False))
 
 
-def make_execution(force=False, run=None):
+def build_execution(force=False, run=None):
     """Build the `Execution` that runs a step; its worker processes end with the command.
 
     `force` is the flag --force. `run` is a RunOptions with the number of jobs; by default one process does
@@ -35,25 +35,25 @@ def make_execution(force=False, run=None):
     return Execution(workers, force, Progress())
 
 
-def report_outcome(outcome, *, step=None, images=(), table=None):
+def log_outcome(outcome, *, step=None, images=(), table=None):
     """Log what a step did, write the table of skipped images, and return the exit code.
 
     Parameters
     ----------
     outcome : Outcome of the step
     step : str, name of the step; by default the name of the command
-    images : the processed images, as `list_failures` takes them
+    images : the processed images, as `record_failures` takes them
     table : Path of the table of skipped images; by default failures.csv beside the output
     """
     from flyannot.cli.shared.exit_codes import SKIPPED
-    from flyannot.pipeline.engine.failures import NAME, list_failures
+    from flyannot.pipeline.engine.failures import NAME, record_failures
 
     state = "wrote" if outcome.made else "up to date:"
     log.info(
         "%s %s%s", state, outcome.path, f"\n{outcome.summary}" if outcome.made and outcome.summary else ""
     )
     table = table or outcome.path.with_name(NAME)
-    list_failures(table, step or click.get_current_context().info_name, outcome, images)
+    record_failures(table, step or click.get_current_context().info_name, outcome, images)
     if not outcome.failures:
         return 0
     skipped = pluralise(len(outcome.failures), "image was", "images were")

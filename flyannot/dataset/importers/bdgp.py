@@ -18,7 +18,7 @@ _TURNED = {"ap_inverted": "left-right", "dv_inverted": "top-bottom", "ap_dv_inve
 _CG = re.compile(r"C[GR]\d+")
 
 
-def dump_kind(cells):
+def detect_dump_kind(cells):
     """Return the kind of BDGP's dump ("images" or "terms") that has rows with as many cells.
 
     None if none has.
@@ -29,8 +29,8 @@ def dump_kind(cells):
 
 
 def _parse_row(first_row, cells):
-    kind = dump_kind(cells)
-    if kind != dump_kind(first_row):
+    kind = detect_dump_kind(cells)
+    if kind != detect_dump_kind(first_row):
         raise ValueError(BAD_ROW)
     view = orientation = magnification = ""
     if kind == "terms":
@@ -59,7 +59,7 @@ def _find_dumps(folder):
 
 
 TABLES = TableFormat(
-    dump_kind,
+    detect_dump_kind,
     _parse_row,
     has_header=False,
     columns=f"name {' and '.join(DUMPS.values())}, with rows of 5 and of 7 or more cells, gzipped or not",

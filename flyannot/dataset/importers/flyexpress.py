@@ -3,7 +3,7 @@
 from functools import partial
 
 from flyannot.dataset.importers import Importer
-from flyannot.dataset.importers.source_tables import BAD_ROW, parse_texts
+from flyannot.dataset.importers.source_tables import BAD_ROW, parse_python_texts
 from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_tables
 
 _ITEMS = {"images": "image_url", "terms": "annotation"}  # the column of each table that holds a tuple
@@ -22,7 +22,7 @@ def _parse_row(header, cells):
         "names": (cell["gene"],),
         "fbgn": cell.get("fbgn", ""),
         "stage": cell["stage"],
-        "items": tuple(parse_texts(cell[_ITEMS[_header_kind(header)]])),
+        "items": tuple(parse_python_texts(cell[_ITEMS[_header_kind(header)]])),
         "view": cell.get("direction", "").lower(),
     }
 

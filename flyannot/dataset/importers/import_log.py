@@ -113,7 +113,7 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
     return summary
 
 
-def format_summary(summary):
+def format_import_summary(summary):
     """Format the summary of an import as text: counts of imported and rejected rows, and by stage range."""
     blocks = []
     for sort, counts in summary["log"].items():

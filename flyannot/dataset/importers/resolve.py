@@ -40,7 +40,7 @@ class Gene:
         return self.fbgn or self.symbol
 
 
-class Genes:
+class GeneTable:
     """A table of genes that can be searched by FlyBase number, symbol, CG number or synonym."""
 
     def __init__(self):
@@ -94,7 +94,7 @@ def read_genes(path):
     BDGP's annotations with a header are such a table.  Rows without a number or a symbol are left out.
     Raises InputError if the table does not exist, or lacks one of the two columns.
     """
-    genes = Genes()
+    genes = GeneTable()
     for _, (fbgn, symbol, cg, synonyms) in read_table(path, ("fbgn", "gene"), ("cg", "synonyms"), faults=[]):
         genes.add(fbgn, symbol, cg, synonyms.split("|"))
     return genes
@@ -120,7 +120,7 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log):
     Parameters
     ----------
     image_rows, term_rows : lists of SourceRow
-    genes : Genes
+    genes : GeneTable
     pictures : PictureFolder
     log : ImportLog
 
@@ -186,7 +186,8 @@ def _rejection_reason(taken, row, gene, stage_range):
 def _resolve_rows(rows, genes, log, sort, nothing):
     """Yield (row, gene, stage range) for rows whose gene and stage range are known; the log gets the others.
 
-    rows : list of SourceRow; genes : Genes; sort : of things for the log; nothing : reason for a row without
+    rows : list of SourceRow; genes : GeneTable; sort : of things for the log; nothing : reason for a row
+        without
         items
     """
     for row in rows:

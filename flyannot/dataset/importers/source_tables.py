@@ -43,7 +43,7 @@ def read_source_rows(path):
             yield line, cells, fault
 
 
-def parse_texts(text):
+def parse_python_texts(text):
     """Return the texts of a tuple or list that is written as Python prints it; no code is run.
 
     Raises

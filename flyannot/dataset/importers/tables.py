@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from flyannot.base.errors import InputError
-from flyannot.base.options import FilePath, Flag, Options, option
+from flyannot.base.options import FlagType, Options, PathType, option
 from flyannot.base.text import pluralise
 from flyannot.dataset.importers.import_log import ImportLog, write_imported_tables
-from flyannot.dataset.importers.resolve import Genes, SourceRow, read_genes, resolve_tables
+from flyannot.dataset.importers.resolve import GeneTable, SourceRow, read_genes, resolve_tables
 from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.dataset.paths import resolve_path
 from flyannot.files.atomic_file import atomic_folder
@@ -35,10 +35,10 @@ class TableOptions(Options):
 
     genes: Path | None = option(
         None,
-        FilePath(),
+        PathType(),
         "A table of gene names: columns fbgn, gene, perhaps cg and synonyms (a|b).",
     )
-    copy: bool = option(False, Flag(), "Copy the images instead of linking to their folder.")
+    copy: bool = option(False, FlagType(), "Copy the images instead of linking to their folder.")
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def import_tables(form, sources, folder, options, *, force=False):
     named = [source for source in sources if source not in folders]
     tables = form.classify_tables(named or form.tables_in(folders[0]))
     log = ImportLog()
-    genes = read_genes(options.genes) if options.genes else Genes()
+    genes = read_genes(options.genes) if options.genes else GeneTable()
     rows = {kind: form.rows(tables[kind], log) for kind in ROWS if kind in tables}
     for of_table in rows.values():  # a row with a FlyBase number says which gene its names are
         genes.add_rows(of_table)

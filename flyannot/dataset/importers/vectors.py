@@ -16,7 +16,7 @@ from flyannot.base.errors import DataError, FlyannotError, InputError
 from flyannot.base.packages import import_optional
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.base.text import is_valid_cell
-from flyannot.files.text_files import open_regular, unpacked_size_limit
+from flyannot.files.text_files import open_regular_file, unpacked_size_limit
 from flyannot.jobs.subprocess_call import SubprocessDied, call_in_subprocess
 
 NEEDED = ("image", "gene", "stage_range")
@@ -51,7 +51,7 @@ def read_arrays(path, suffixes, *, fix, names):
     if suffix not in suffixes:
         raise InputError(f"{path} ends in none of {', '.join(suffixes)}", fix=fix)
     try:
-        with open_regular(path) as file:
+        with open_regular_file(path) as file:
             most = unpacked_size_limit(path, _MOST_BYTES)
             if suffix == ".npz":
                 return _read_npz(file, names, most)

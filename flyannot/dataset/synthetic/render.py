@@ -37,7 +37,7 @@ _STAIN_BLUE = np.array([1.0, 0.95, 0.36], "f4")  # optical densities in red, gre
 _STAIN_PURPLE = np.array([0.90, 1.05, 0.62], "f4")
 
 
-class Region(NamedTuple):
+class TermRegion(NamedTuple):
     """The region of one term: its frequency among genes, its tissue, and its shape from two sides."""
 
     frequency: float
@@ -101,7 +101,7 @@ def _read_anatomy():
         if row["term"] == _FURROWS:
             folds[row["stage_range"]] = views
         else:
-            region = Region(float(row["frequency"]), row["tissue"], row["texture"], **views)
+            region = TermRegion(float(row["frequency"]), row["tissue"], row["texture"], **views)
             terms[row["stage_range"]][row["term"]] = region
     return terms, folds
 
@@ -141,7 +141,7 @@ def region_mask(tubes, x, y, *, softness=0.05, swollen=0.0):
     return mask
 
 
-class Frame(NamedTuple):
+class BodyFrame(NamedTuple):
     """The coordinates, relative to the body, of each pixel of one picture; see the comments at the fields."""
 
     x: np.ndarray  # -1 anterior to 1 posterior; organs move as the embryo ages
@@ -173,7 +173,7 @@ def _smoothing_matrix(n_px, sigma_px):
     return csr_array((spread / np.linalg.norm(spread, axis=1, keepdims=True)).astype("f4"))
 
 
-def body_frame(stage_range, rng):
+def draw_body_frame(stage_range, rng):
     """Draw the size, tilt, taper, warp, roll and age of a body at random; return its Frame."""
     row, column = np.mgrid[:HEIGHT_PX, :WIDTH_PX].astype("f4")
     across = (column - WIDTH_PX / 2 + 0.5) / 158
@@ -190,7 +190,7 @@ def body_frame(stage_range, rng):
     level += lumps * smooth_noise(rng, 7) + 0.006 * smooth_noise(rng, 2)
     depth_px = distance_transform(level > 0)
     x, y = _roll_and_age(x, y, _DRIFT.get(stage_range, _LATE_DRIFT), rng)
-    return Frame(x, y, depth_px, np.clip(depth_px * (0.6 + 0.15 * smooth_noise(rng, 1)), 0, 1))
+    return BodyFrame(x, y, depth_px, np.clip(depth_px * (0.6 + 0.15 * smooth_noise(rng, 1)), 0, 1))
 
 
 def _roll_and_age(x, y, drift, rng):
@@ -211,7 +211,7 @@ def _cell_lattice(frame, spacing_px, rng):
 
     Three waves at 120 degrees make the honeycomb, and a wobble of their phase makes it look like tissue.
 
-    frame : Frame; spacing_px : distance of cells
+    frame : BodyFrame; spacing_px : distance of cells
     """
     k = 2 * np.pi / spacing_px
     u = k * (frame.x * 158 + 0.45 * spacing_px * smooth_noise(rng, 1.6 * spacing_px))
@@ -388,7 +388,7 @@ def render_embryo(stage_range, strengths, rng, *, view="lateral", part=None):
     picture : uint8 array (128, 320, 3); white ground, anterior to the left, dorsal up in the lateral view
     """
     root = int(rng.integers(2**62))
-    frame = body_frame(stage_range, stage_range_rng(root, "frame"))
+    frame = draw_body_frame(stage_range, stage_range_rng(root, "frame"))
     light = _body_light(frame, stage_range, view, stage_range_rng(root, "light"))
     stain = _haze(frame, stage_range_rng(root, "haze"))
     for term in sorted(strengths):

@@ -56,7 +56,7 @@ class CachedFile(StoredFile):
             raise damaged_file_error(self.path, f"it cannot be opened again ({error})", self.kind) from error
 
 
-def cached_file(path, kind, digest=None):
+def open_cached_file(path, kind, digest=None):
     """Return the `CachedFile` for a path, validating the file if this process has not done so before.
 
     Parameters
@@ -119,6 +119,6 @@ def open_many(paths, kind, digests):
         As `open_stored_file`. Also DataError if a file is replaced before it is read.
     """
     try:
-        yield [cached_file(path, kind, digests.get(path)) for path in paths]
+        yield [open_cached_file(path, kind, digests.get(path)) for path in paths]
     finally:
         close_cached_files()

@@ -16,7 +16,7 @@ import numpy as np
 from h5py import h5d, h5g, h5l, h5o, h5s, h5z
 
 from flyannot.files.hdf5.schema import DTYPES
-from flyannot.files.text_files import open_regular, read_first_bytes
+from flyannot.files.text_files import open_regular_file, read_first_bytes
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # the first bytes of every HDF5 file
 _OLD_BLOCK_FILTERS = [h5z.FILTER_FLETCHER32]  # before 1.0 flyannot wrote datasets in blocks with checksums
@@ -113,7 +113,7 @@ def open_hdf5(path, **how):
     OSError
         If the file cannot be opened or is not HDF5.
     """
-    open_regular(path).close()
+    open_regular_file(path).close()
     # No lock is needed, since files are replaced as a whole; some systems have no locks.
     return h5py.File(path, "r", locking=False, **how)
 

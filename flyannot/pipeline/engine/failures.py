@@ -25,7 +25,7 @@ def split_failure(reason):
     return message, fix if sign else None
 
 
-def list_failures(table, step, outcome, images=()):
+def record_failures(table, step, outcome, images=()):
     """Replace the rows of one output of a step in the table, and keep all other rows.
 
     Parameters

@@ -14,7 +14,7 @@ from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
 from flyannot.images.address import photograph_name
 from flyannot.jobs.executor import map_ordered
-from flyannot.pipeline.engine.parts import Part, create_part, cut_into_parts, part_path, take_share
+from flyannot.pipeline.engine.parts import OutputPart, create_part, cut_into_parts, part_path, select_share
 from flyannot.pipeline.engine.task import PartsTask
 
 
@@ -77,11 +77,11 @@ class ImagesInParts:
 
         Parameters
         ----------
-        share : (I, N), the I-th of N shares, see `take_share`; None for all parts
+        share : (I, N), the I-th of N shares, see `select_share`; None for all parts
         made_with : data that a worker needs besides the images of its part
         files : Paths of the inputs besides the images
         """
-        return [self._build_part(images, made_with, files) for images in take_share(self._cut, share)]
+        return [self._build_part(images, made_with, files) for images in select_share(self._cut, share)]
 
     def task(self, make_part, made_with=None, files=(), *, parts=None, **more):
         """Build the PartsTask that makes the output.
@@ -121,7 +121,7 @@ class ImagesInParts:
         )
 
 
-class ImagePart(Part):
+class ImagePart(OutputPart):
     """A Part (some images of an output) whose images are files."""
 
     def with_image_digests(self):
@@ -163,11 +163,11 @@ def _file_digest(path):
 
 
 def write_part(part, made, failures, write):
-    """Write the file of a Part, and return the number of its images.
+    """Write the file of an OutputPart, and return the number of its images.
 
     Parameters
     ----------
-    part : Part
+    part : OutputPart
     made : list of (Image, output, quality warnings), where the output is what `write` takes
     failures : list of (name of an image, reason)
     write : function (file, stage_range, columns, outputs) that adds one stage range to the open file

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flyannot.base.errors import DataError, InputError, did_you_mean, error_message
-from flyannot.base.options import Count, Real
+from flyannot.base.options import FloatType, IntegerType
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.curation.corrections import apply_corrections, describe_changes, read_corrections
 from flyannot.dataset.folder import Annotations, read_annotations
@@ -188,7 +188,9 @@ def read_options(stored, kind):
 
 def dictionary_lam(stored):
     """Return the weight of the L1 norm that the dictionary of an open file was learned for."""
-    return _read_header_options(stored, "learn-dict", lambda learned: Real(above=0).parse(learned["lam"]))
+    return _read_header_options(
+        stored, "learn-dict", lambda learned: FloatType(above=0).parse(learned["lam"])
+    )
 
 
 def is_imported(stored):
@@ -198,7 +200,9 @@ def is_imported(stored):
 
 def imported_width(stored):
     """Return the number of imported features per image, from the header of an open file."""
-    return _read_header_options(stored, "import", lambda imported: Count().parse(imported["n_features"]))
+    return _read_header_options(
+        stored, "import", lambda imported: IntegerType().parse(imported["n_features"])
+    )
 
 
 def _read_header_options(stored, table, read):

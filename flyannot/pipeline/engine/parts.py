@@ -31,7 +31,7 @@ IMAGES_PER_PART = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class OutputPart:
     """Some images of an output, and the file that a worker makes from them; later all such files are joined.
 
     images : list of Image, or of other items
@@ -79,7 +79,7 @@ def cut_into_parts(items, group_of=id):
     return parts
 
 
-def take_share(parts, share):
+def select_share(parts, share):
     """Return the I-th of N consecutive shares of a list of parts; their sizes differ by at most one.
 
     share : (I, N), with I from 1 to N; None for all parts
@@ -107,10 +107,10 @@ def make_missing_parts(make_part, parts, execution):
 
     Parameters
     ----------
-    make_part : function of a Part
+    make_part : function of an OutputPart
         It writes the file of the part and returns the number of its images. It processes the images by
         `map_ordered`, if threads help, and reports each by `progress_events`.
-    parts : list of Part
+    parts : list of OutputPart
     execution : Execution
     """
     if not parts:  # of a few parts, some shares have none
@@ -178,7 +178,7 @@ def join_parts(out, header_of, parts, complete=None):
     """
     failures = tuple(failure for part in parts for failure in part.failures)
     if not any(part.stage_ranges for part in parts):
-        drop_parts(out)
+        remove_parts(out)
         first, fix = split_failure(failures[0][1])
         raise FlyannotError(
             f"not one image of {len(failures):,} could be used; the first: {first}",
@@ -192,7 +192,7 @@ def join_parts(out, header_of, parts, complete=None):
     except DataError:
         _require_whole(parts)
         raise
-    drop_parts(out)
+    remove_parts(out)
     return failures
 
 
@@ -214,7 +214,7 @@ def _require_whole(parts):
         )
 
 
-def drop_parts(out):
+def remove_parts(out):
     """Remove the part files of an output, and locks that killed jobs left there."""
     shutil.rmtree(parts_folder(out), ignore_errors=True)
     for left in out.parent.glob(f".{escape(out.name)}.*-of-*.lock"):

@@ -12,7 +12,7 @@ IMAGES, ANNOTATIONS = "images", "annotations"  # inputs from the data set, which
 
 
 @dataclass(frozen=True)
-class Input:
+class StepInput:
     """An input of a step.
 
     name : name of the argument of its command
@@ -61,7 +61,7 @@ class Step:
     task: str
     kind: str = ""
     transform: str = ""
-    reads: tuple[Input, ...] = ()
+    reads: tuple[StepInput, ...] = ()
     help: str = ""
     selects: tuple[str, ...] = ()
     is_seeded: bool = False

@@ -14,7 +14,7 @@ from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.writing import header_mismatch
 from flyannot.files.tables import read_table
 from flyannot.jobs.executor import Executor, map_ordered
-from flyannot.pipeline.engine.parts import drop_parts, join_parts, make_missing_parts
+from flyannot.pipeline.engine.parts import join_parts, make_missing_parts, remove_parts
 
 log = logging.getLogger("flyannot")
 _SUFFIXES = (".h5", ".hdf5")  # --force may replace a damaged file only if its name ends so
@@ -212,7 +212,7 @@ class PartsTask(FileTask):
     header : function from a list of PartContents to the Header of the output
         Without parts, it returns the header that the output would have.
     parts : function from a share (I, N), or None for all, to the list of Parts to make
-    make_part : function of a Part, at module level, that a worker calls
+    make_part : function of an OutputPart, at module level, that a worker calls
         It writes the file of the part and returns the number of its images.
     inputs : Paths of the inputs
     summary : function from the path of the output to the text of the Outcome
@@ -284,7 +284,7 @@ def run_task(task, execution):
     with held, execution.workers.threads():
         why = task.stale_reason()
         if not why:
-            drop_parts(task.path)  # a run may have been killed before it removed them
+            remove_parts(task.path)  # a run may have been killed before it removed them
             task.write_beside()
             return task.summary()
         if task.path.exists() and not execution.force and not task.is_replaced:
@@ -299,7 +299,7 @@ def run_task(task, execution):
             return outcome
         except WriteError as error:
             if error.is_full:  # the parts take up space that the user needs
-                drop_parts(task.path)
+                remove_parts(task.path)
             raise
 
 
@@ -336,7 +336,7 @@ def run_task_share(task, share, execution):
 
 
 @contextmanager
-def output_file(out, inputs=(), *, force=False):
+def locked_output(out, inputs=(), *, force=False):
     """Lock an output that belongs to no task, such as an export, while it is written: a context manager.
 
     Parameters
@@ -359,21 +359,21 @@ def output_file(out, inputs=(), *, force=False):
         yield
 
 
-def write_output(out, text, inputs=(), *, force=False):
+def write_text_output(out, text, inputs=(), *, force=False):
     """Write a text file that belongs to no task.
 
-    If the file exists with the same text, it is not an error. The parameters are as in `output_file`.
+    If the file exists with the same text, it is not an error. The parameters are as in `locked_output`.
     """
-    write_outputs({out: text}, inputs, force=force)
+    write_text_outputs({out: text}, inputs, force=force)
 
 
-def write_outputs(texts, inputs=(), *, force=False):
+def write_text_outputs(texts, inputs=(), *, force=False):
     """Write several text files, or none of them if one exists with another text and `force` is off.
 
-    texts : dict, Path -> text; the other parameters are as in `output_file`
+    texts : dict, Path -> text; the other parameters are as in `locked_output`
     """
     with ExitStack() as held:
         for out, text in texts.items():
-            held.enter_context(output_file(out, inputs, force=force or file_has_text(out, text)))
+            held.enter_context(locked_output(out, inputs, force=force or file_has_text(out, text)))
         for out, text in texts.items():
             write_text(out, text, keep_same=True)

@@ -14,7 +14,14 @@ from typing import Any
 import tomli_w
 
 from flyannot.base.errors import DataError, InputError, did_you_mean
-from flyannot.base.options import Count, FilePath, environment_variable, option, parse_option, to_kebab_case
+from flyannot.base.options import (
+    IntegerType,
+    PathType,
+    environment_variable,
+    option,
+    parse_option,
+    to_kebab_case,
+)
 from flyannot.dataset.paths import relative_path, resolve_path
 from flyannot.files.atomic_file import write_text
 from flyannot.files.digest import json_digest
@@ -25,10 +32,10 @@ from flyannot.pipeline.options import RunOptions, Selection
 RECORD = "run.toml"  # the configuration of a run, in its output folder
 _SEAL = "# what stands above, as it was written: "  # a digest follows; old records have the same text
 _TOP = ("data-set", "output", "seed")
-_SEED = option(0, Count(least=0), "Seed of all random choices.")
+_SEED = option(0, IntegerType(least=0), "Seed of all random choices.")
 
 
-def options_classes():
+def find_options_classes():
     """Return a dict: table of a configuration -> its options class."""
     steps = {step.name: step.options for step in STEPS.values()}
     return {Selection.table: Selection} | steps | {RunOptions.table: RunOptions}
@@ -44,8 +51,8 @@ class Configuration:
 
     Attributes
     ----------
-    options : dict, table -> options object, for all `options_classes`. The tables of steps that make the data
-        set are included only if they were given
+    options : dict, table -> options object, for all `find_options_classes`
+        The tables of steps that make the data set are included only if they were given.
     """
 
     data_set: Path
@@ -114,7 +121,7 @@ def _parse_tables(tables, folder, where, overrides):
     overrides : dict, table -> values by name that override `tables`
     """
     options = {}
-    for name, kind in options_classes().items():
+    for name, kind in find_options_classes().items():
         if name in tables or name in overrides or not _makes_data_set(name):
             table = _convert_paths(kind, tables.get(name, {}), lambda path: resolve_path(folder, path))
             options[name] = kind.from_table(table | overrides.get(name, {}), f"{where}[{name}]")
@@ -208,7 +215,7 @@ def _convert_paths(kind, table, change):
         name = to_kebab_case(entry.name)
         of_value = entry.metadata["kind"]
         value = table.get(name)
-        if FilePath() in (of_value, getattr(of_value, "kind", None)):
+        if PathType() in (of_value, getattr(of_value, "kind", None)):
             if isinstance(value, str):
                 changed[name] = change(value)
             elif isinstance(value, list):
@@ -227,7 +234,7 @@ def convert_to_kebab_case(tables):
 
 
 def _check_names(tables, path):
-    known_tables = options_classes()
+    known_tables = find_options_classes()
     for key, value in tables.items():
         if isinstance(value, list) and key in known_tables:
             raise InputError(
@@ -267,7 +274,7 @@ def _parse_setting(text):
 
 def _read_overrides(settings):
     """Return the values that --set and the environment give, as a dict: table -> name -> value."""
-    tables = options_classes()
+    tables = find_options_classes()
     values = {}
     for table, kind in tables.items():
         for entry in fields(kind):

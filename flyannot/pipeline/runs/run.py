@@ -19,7 +19,7 @@ from flyannot.dataset.table_warnings import raise_errors
 from flyannot.files.digest import cache_digests
 from flyannot.files.hdf5 import supplied
 from flyannot.images.extract import choose_stride, count_candidate_patches
-from flyannot.pipeline.chain import STEPS, find_maker
+from flyannot.pipeline.chain import STEPS, find_producing_step
 from flyannot.pipeline.engine.images import image_columns, read_selected_images
 from flyannot.pipeline.engine.inputs import (
     read_curated_annotations,
@@ -28,7 +28,7 @@ from flyannot.pipeline.engine.inputs import (
 from flyannot.pipeline.engine.step import ANNOTATIONS, StepRequest
 from flyannot.pipeline.engine.task import describe_plan, run_task
 from flyannot.pipeline.runs.configuration import RECORD
-from flyannot.terms.training_set import build_training_set, enough_groups_in_columns
+from flyannot.terms.training_set import build_training_set, default_min_groups_in_columns
 
 log = logging.getLogger("flyannot")
 _SUGGESTING_STEP = "annotate"  # it uses a supplied model if there are no curated terms
@@ -36,7 +36,7 @@ _MIN_GENES = 2  # a term is learned from at least as many genes with it, and as 
 
 
 @contextmanager
-def quiet_log():
+def suppress_warnings():
     """Log no warnings within the block; `check_run` reports what is odd in the tables."""
     logging.disable(logging.WARNING)
     try:
@@ -71,7 +71,7 @@ def _explain_too_few_genes(folder, selection, train, changed):
     `changed` has the times of their last changes, so that the cache notices a new version.
     """
     try:
-        with quiet_log():
+        with suppress_warnings():
             images = read_selected_images(folder, selection)
             annotations, _ = read_curated_annotations(folder, corrections=train.corrections)
     except FlyannotError:
@@ -86,7 +86,7 @@ def _explain_too_few_genes(folder, selection, train, changed):
     )
 
 
-def has_terms(configuration):
+def has_curated_terms(configuration):
     """Return whether a run has, or may have, curated terms to learn from."""
     return not explain_missing_terms(configuration)
 
@@ -96,7 +96,7 @@ def choose_supplied_model(configuration):
 
     Returns None if there are curated terms, or if no supplied model knows a stage range of the images.
     """
-    if has_terms(configuration):
+    if has_curated_terms(configuration):
         return None
     images = read_selected_images(configuration.data_set, configuration.options["select"])
     return supplied.find_supplied_model({image.stage_range for image in images})
@@ -113,7 +113,7 @@ def list_steps(configuration):
     Without curated terms, the steps that need them or their results are left out.
     """
     steps = []
-    absent = set() if has_terms(configuration) else {ANNOTATIONS}
+    absent = set() if has_curated_terms(configuration) else {ANNOTATIONS}
     for step in STEPS.values():
         lacks = absent.intersection(given.holds for given in step.reads)
         if lacks and not uses_supplied_model(step, configuration):
@@ -149,7 +149,7 @@ def build_run_task(step, configuration):
 
     def find_path(kind):
         is_supplied = supplied and kind == "model"
-        return supplied if is_supplied else step_output_path(find_maker(kind, step), configuration)
+        return supplied if is_supplied else step_output_path(find_producing_step(kind, step), configuration)
 
     inputs = step.input_paths(configuration.data_set, find_path)
     if supplied:  # the supplied model was not trained on these genes
@@ -251,7 +251,7 @@ def _curated_groups(images, annotations, train):
     """Return a dict: stage range -> TrainingSet of the annotated groups, as the step `train` makes it."""
     columns = {s: image_columns([i for i in images if i.stage_range == s]) for s in STAGE_RANGES}
     if train.min_groups is None:
-        enough = enough_groups_in_columns(columns, annotations, train.exclude_terms)
+        enough = default_min_groups_in_columns(columns, annotations, train.exclude_terms)
         train = replace(train, min_groups=enough)
     curated = {s: build_training_set(of_range, annotations, s, train) for s, of_range in columns.items()}
     return {s: groups for s, groups in curated.items() if len(groups)}

@@ -16,8 +16,8 @@ from flyannot.pipeline.runs.configuration import RECORD, read_recorded_configura
 from flyannot.pipeline.runs.run import (
     build_run_task,
     list_steps,
-    quiet_log,
     step_output_path,
+    suppress_warnings,
     uses_supplied_model,
 )
 
@@ -56,7 +56,7 @@ def read_run_status(folder):
             fix="give the output folder of: flyannot run CONFIG",
         )
     run = _Run(configuration)
-    with quiet_log():
+    with suppress_warnings():
         for step in list_steps(configuration):
             run.steps.append(run.examine_file(step) if step.kind else run.examine_other(step))
     return run.steps

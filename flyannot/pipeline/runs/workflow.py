@@ -16,7 +16,7 @@ from flyannot.files.atomic_file import file_has_text, lock_output, write_text
 from flyannot.files.digest import json_digest
 from flyannot.pipeline.engine.images import read_selected_images
 from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES
-from flyannot.pipeline.engine.task import output_file
+from flyannot.pipeline.engine.task import locked_output
 from flyannot.pipeline.runs.configuration import RECORD, write_record
 from flyannot.pipeline.runs.run import list_steps
 
@@ -62,7 +62,7 @@ def write_workflow(configuration, out, *, n_jobs=None, force=False):
     texts = {out: text} | texts
     with ExitStack() as held:
         for path, content in texts.items():
-            held.enter_context(output_file(path, force=force or file_has_text(path, content)))
+            held.enter_context(locked_output(path, force=force or file_has_text(path, content)))
         held.enter_context(lock_output(configuration.output / RECORD))
         write_record(configuration)
         for path, content in texts.items():

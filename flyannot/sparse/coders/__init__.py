@@ -83,6 +83,6 @@ def gram_for(name, D):
     """
     if name not in _GRAM_IS_FLOAT64:
         return None
-    from flyannot.sparse.simd.product import gram_of  # imports numba, which `--help` must not
+    from flyannot.sparse.simd.product import gram_matrix  # imports numba, which `--help` must not
 
-    return gram_of(D.astype("float64", copy=False) if _GRAM_IS_FLOAT64[name] else D)
+    return gram_matrix(D.astype("float64", copy=False) if _GRAM_IS_FLOAT64[name] else D)

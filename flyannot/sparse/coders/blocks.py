@@ -9,7 +9,7 @@ from flyannot.base.errors import DataError, InputError
 from flyannot.jobs.resources import create_thread_pool, limit_blas_threads
 from flyannot.sparse.kernels import SUMS, gap_from_sums, inlined, kernel, sum_squares
 from flyannot.sparse.objective import validate_lam
-from flyannot.sparse.simd.product import multiply, read_only
+from flyannot.sparse.simd.product import as_read_only, multiply
 from flyannot.sparse.simd.vectors import aligned_zeros
 
 BLOCK = 256  # samples per product, so that their correlations stay in the cache
@@ -60,11 +60,11 @@ class LassoInputs(NamedTuple):
 
         rows : index of the samples
         """
-        return self._replace(X=read_only(self.X[rows]), squares=self.squares[rows])
+        return self._replace(X=as_read_only(self.X[rows]), squares=self.squares[rows])
 
     def to_float64(self):
         """Return the LassoInputs with samples and atoms in float64."""
-        return self._replace(X=read_only(self.X, np.float64), D=read_only(self.D, np.float64))
+        return self._replace(X=as_read_only(self.X, np.float64), D=as_read_only(self.D, np.float64))
 
 
 def validate_samples(X, D, lam, gram=None, *, norms=None):
@@ -87,7 +87,7 @@ def validate_samples(X, D, lam, gram=None, *, norms=None):
         If lam is not positive.
     """
     dtype = np.float32 if np.asarray(X).dtype == np.float32 else np.float64
-    X, D = read_only(X, dtype), read_only(D, dtype)
+    X, D = as_read_only(X, dtype), as_read_only(D, dtype)
     if X.ndim != 2 or D.ndim != 2 or X.shape[1] != D.shape[1]:
         raise DataError(f"samples {X.shape} and atoms {D.shape} do not fit together")
     if gram is not None and np.shape(gram) != (len(D), len(D)):
@@ -108,7 +108,7 @@ def finite_squares(A, what):
         If a row is not finite.
     """
     squares = np.empty(len(A))
-    sum_squares(read_only(A), squares)
+    sum_squares(as_read_only(A), squares)
     finite = np.isfinite(squares)
     if not finite.all():
         raise DataError(f"{what} {int(finite.argmin())} has values that are not finite")
@@ -178,7 +178,7 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
     dtype = np.dtype(dtype or X.dtype)
     n_atoms = len(problem.gram)
     start = _start_arrays(start, len(X), X.dtype)
-    rounding = product_rounding(X.shape[1], dtype) * norms.max(initial=0)
+    rounding = product_rounding_error(X.shape[1], dtype) * norms.max(initial=0)
 
     def solve_every_nth(first):
         scratch = new_scratch()
@@ -199,7 +199,7 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
                     buffers[1][: bounds[-1]] = buffers[1][: bounds[-1]].astype(dtype)
                 codes = (bounds, *buffers)
                 lam = float(problem.lam)
-                measure_block_gaps(Xb, D, part, norms, lam, rounding, codes, residual, gaps)
+                compute_block_gaps(Xb, D, part, norms, lam, rounding, codes, residual, gaps)
             solved.append((gaps, np.diff(bounds), *(part[: bounds[-1]].copy() for part in buffers)))
         return solved
 
@@ -211,7 +211,7 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
     return _join_blocks(by_thread, (len(X), n_atoms), dtype)
 
 
-def product_rounding(n_features, dtype):
+def product_rounding_error(n_features, dtype):
     """Return the largest rounding error of d (x - z D), as a fraction of |d| (|x| + |z| |d|).
 
     The sum may be computed in any order, in vectors of at least eight numbers.
@@ -222,7 +222,7 @@ def product_rounding(n_features, dtype):
 
 
 @kernel(fastmath=SUMS)
-def measure_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gaps):
+def compute_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gaps):
     """Compute the duality gap of every code of a block, as a fraction of 1/2 |x|^2.
 
     The gap is inf if the zero code is better.  The residual r is computed in float64, and z q = (x - r) r.

@@ -12,8 +12,8 @@ from flyannot.sparse.coders.blocks import Codes, replace_rows, solve_in_blocks
 from flyannot.sparse.coders.cd_kernels import encode_rows, round_gram
 from flyannot.sparse.coders.cd_support import DEPENDENT, Support, WorkingSet
 from flyannot.sparse.coders.verified import Coder, compute_gaps, unconverged_rows
-from flyannot.sparse.simd.gram_rows import mirrored_place
-from flyannot.sparse.simd.product import gram_of, pack_columns
+from flyannot.sparse.simd.gram_rows import mirrored_index
+from flyannot.sparse.simd.product import gram_matrix, pack_columns
 from flyannot.sparse.simd.vectors import CHUNK, LANES, aligned_zeros, round_up
 
 SLACK = 16.0  # violations up to this many roundings of |x| |d| count as rounding
@@ -37,16 +37,18 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
 
     Parameters and result are those of every coder (`coders`).
 
-    Source ------ Coordinate descent: Friedman et al., J. Stat. Softw. 33(1), 2010.  Here the support moves
-    along, so that each code is visited about once.  Stopping at the first code that reaches zero: Lawson and
-    Hanson, Solving Least Squares Problems, 1974, chapter 23.
+    Source
+    ------
+    Coordinate descent: Friedman et al., J. Stat. Softw. 33(1), 2010.  Here the support moves along, so that
+    each code is visited about once.  Stopping at the first code that reaches zero: Lawson and Hanson,
+    Solving Least Squares Problems, 1974, chapter 23.
     """
     X, D = samples.X, samples.D
-    gram = gram_of(D) if gram is None else np.ascontiguousarray(gram, X.dtype)
+    gram = gram_matrix(D) if gram is None else np.ascontiguousarray(gram, X.dtype)
     n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if X.dtype == np.float32 else max_sweeps
     problem = make_problem(gram, lam, 0.5 * tol, n_sweeps)
     new_scratch = partial(make_scratch, len(D), D.shape[1], X.dtype)
-    panels = pack_columns(D, mirrored_place(np.arange(round_up(len(D), CHUNK))))
+    panels = pack_columns(D, mirrored_index(np.arange(round_up(len(D), CHUNK))))
     found = solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads)
     if X.dtype == np.float64:
         return found
@@ -86,11 +88,16 @@ class CDProblem(NamedTuple):
 
 
 class CDScratch(NamedTuple):
-    """The memory of one thread, for one sample at a time; comments at the fields give shapes.
+    """The memory of one thread, for one sample at a time.
 
-    It holds the correlations q of all atoms, the digits of the rounded code, the pending code (which has yet
-    to join
-    the support), the support, and the working set.
+    q : (n_atoms padded,), D (x - z D) in mirrored order
+    q_bits : the memory of q as integers; the bits of positive floats compare like the floats
+    high, low : int8 (n_atoms padded,), the upper and lower digits of the rounded code
+    pending : int (n_atoms padded,), atoms of a code that has yet to join the support
+    pending_codes : (n_atoms,), their codes
+    n_inverted : int (1,), the number of pending atoms whose inverse is already in the support
+    support : Support
+    work : WorkingSet
     """
 
     q: np.ndarray  # (n_atoms, padded to whole chunks), in mirrored order
@@ -158,14 +165,14 @@ def make_scratch(n_atoms, n_features, dtype):
 
 
 def _apart(width):
-    """Return the width of rows, at least `width`, that puts them an odd number of cache lines apart.
+    """Return the width of rows, at least `width`, that is an odd multiple of LANES numbers.
 
     Rows that are a page of memory apart would compete for one set of the cache.
     """
     return (width + LANES) // (2 * LANES) * (2 * LANES) + LANES
 
 
-class FewAtoms:
+class SmallLassoSolver:
     """A solver of single lasso problems, each with its own few hundred atoms, for one thread.
 
     Its memory is reused from problem to problem.
@@ -197,10 +204,10 @@ class FewAtoms:
         n_places = round_up(len(q0), CHUNK)
         problem = make_problem(np.ascontiguousarray(gram), lam, gap / max(square, 1e-300), _MOST_SWEEPS)
         scratch = self._scratch_for(n_places)
-        Q = np.pad(q0, (0, n_places - n))[None, mirrored_place(np.arange(n_places))]
+        Q = np.pad(q0, (0, n_places - n))[None, mirrored_index(np.arange(n_places))]
         support = np.flatnonzero(z)
         begin = np.array([0, len(support)]), support.astype(np.uint32), z[support]
-        scratch.n_inverted[0] = put_inverse(problem.gram, support, scratch.support)
+        scratch.n_inverted[0] = store_inverse(problem.gram, support, scratch.support)
         first, atoms, values = np.zeros(2, np.int64), np.empty(n, np.uint32), np.empty(n)
         squares = np.array([square])
         codes = (first, atoms, values)
@@ -220,10 +227,11 @@ class FewAtoms:
         return s._replace(q=s.q[:n_places], q_bits=s.q_bits[:n_places])
 
 
-def put_inverse(gram, atoms, support):
+def store_inverse(gram, atoms, support):
     """Store the inverse of the Gram matrix of some atoms in a Support, and return their number.
 
-    Nothing is stored, and 0 is returned, if there are few atoms or one depends linearly on the others.
+    Nothing is stored, and 0 is returned, for fewer than 32 atoms, for more than the support can hold, or if
+    one depends linearly on earlier ones.
 
     Parameters
     ----------

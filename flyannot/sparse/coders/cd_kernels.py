@@ -14,13 +14,13 @@ import numpy as np
 
 from flyannot.sparse.coders.cd_support import (
     add_atom,
-    correlate,
+    compute_correlations,
+    copy_gram_row,
+    copy_gram_rows,
     finish_working_set,
-    padded,
     polish_code,
-    read_row,
-    read_rows,
     restore_atom,
+    round_up_to_lanes,
 )
 from flyannot.sparse.kernels import (
     add_multiple,
@@ -38,7 +38,7 @@ from flyannot.sparse.simd.gram_rows import (
     find_largest,
     largest_in_chunks,
     largest_magnitude,
-    mirrored_place,
+    mirrored_index,
     subtract_bytes,
 )
 
@@ -52,7 +52,7 @@ HALF = 0.5005  # the error of a rounded number, with a margin
 LARGEST = 127 << DIGIT  # the largest number of two signed digits
 LARGEST_SUM = 1 << 23  # the largest sum of numbers whose products with bytes fit in 32 bits
 
-mirrored = inlined()(mirrored_place)
+mirrored = inlined()(mirrored_index)
 
 
 @kernel
@@ -115,10 +115,10 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
         if n_pending > 0:
             n, n_pending = _restore_pending(n_pending, size, gram, s)
         else:
-            read_rows(gram, n_old, n, size, work, support)
-            correlate(n, size, work, support)
+            copy_gram_rows(gram, n_old, n, size, work, support)
+            compute_correlations(n, size, work, support)
         if bar <= bound and n_pending == 0:  # the set then has all atoms that may violate
-            top = max(largest_magnitude(work.q, padded(size)), min(largest, bound) + error)
+            top = max(largest_magnitude(work.q, round_up_to_lanes(size)), min(largest, bound) + error)
             allowed = (AT_REST if sweep else AT_START) * problem.goal * square
             doubt, violation = _doubts(square, n, support, problem.norms, work, lam)
             gap = gap_from_correlations(square, work.q0, work.q, support.place, support.z, n, lam, top)
@@ -198,7 +198,8 @@ def _restore_pending(n_pending, size, gram, s):
     Returns
     -------
     n : int, the size of the support
-    n_left : int, the number of pending atoms that depend linearly on others; they stay pending
+    n_left : int, the number of pending atoms that depend linearly on others
+        The first n_left entries of `s.pending` are then their places in the working set, not their numbers.
     """
     work = s.work
     n = 0
@@ -209,7 +210,7 @@ def _restore_pending(n_pending, size, gram, s):
         for i in range(n):
             s.support.atoms[i], s.support.place[i], s.support.z[i] = work.atoms[i], i, s.pending_codes[i]
             work.masks[i] = 0
-        read_rows(gram, 0, n, size, work, s.support)
+        copy_gram_rows(gram, 0, n, size, work, s.support)
     for i in range(n, n_pending):
         before = n
         n = restore_atom(i, s.pending_codes[i], n, size, gram, work, s.support)
@@ -218,10 +219,10 @@ def _restore_pending(n_pending, size, gram, s):
         else:
             s.pending[n_left], s.pending_codes[n_left] = i, s.pending_codes[i]  # now a place in the set
             n_left += 1
-    correlate(n, size, work, s.support)
+    compute_correlations(n, size, work, s.support)
     for i in range(n_left):
-        read_row(gram, s.pending[i], size, work)
-        add_multiple(work.q, -s.pending_codes[i], work.row, padded(size))
+        copy_gram_row(gram, s.pending[i], size, work)
+        add_multiple(work.q, -s.pending_codes[i], work.row, round_up_to_lanes(size))
     return n, n_left
 
 
@@ -244,7 +245,7 @@ def _solve_set(n, n_left, size, slack, problem, s):
         if step < n_left:
             k, code = np.int64(s.pending[step]), s.pending_codes[step]
         else:
-            k, code = find_largest(work.q_bits, work.masks, padded(size)), lam - lam
+            k, code = find_largest(work.q_bits, work.masks, round_up_to_lanes(size)), lam - lam
             if k < 0 or abs(work.q[k]) <= lam + slack:
                 break
         n = add_atom(k, code, n, size, lam, problem.gram, work, s.support)
@@ -253,14 +254,14 @@ def _solve_set(n, n_left, size, slack, problem, s):
 
 @kernel
 def _set_aside(n, scratch):
-    """Make the code on the support a pending code, and clear the support.
+    """Store the code on the support as the pending code, and clear the inverse of the support; return n.
 
-    Return the number of its n atoms.
+    n : int, the size of the support; scratch : CDScratch
     """
     support = scratch.support
     for i in range(n):
         scratch.pending[i], scratch.pending_codes[i] = support.atoms[i], support.z[i]
-        for j in range(padded(n)):
+        for j in range(round_up_to_lanes(n)):
             support.inverse[i, j] = 0
     return n
 
@@ -302,7 +303,9 @@ def round_gram(gram, norms, bytes_, scales):
 
 @inlined()
 def correlate_all(q0, atoms, z, n, slack, problem, s):
-    """Compute q = q0 - z gram for all atoms from the Gram matrix in bytes.
+    """Compute q = q0 - z gram for all atoms, from the Gram matrix in bytes if that is accurate enough.
+
+    Otherwise the Gram matrix itself is used, and q is exact except for rounding.
 
     Parameters
     ----------
@@ -316,7 +319,7 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
     Returns
     -------
     bar : float; an atom with |q| <= bar does not violate the optimality conditions
-    error : float, a bound on the error of q
+    error : float, a bound on the error of q; 0 if q is exact except for rounding
     """
     if n == 0:
         copy(s.q, q0, len(s.q))

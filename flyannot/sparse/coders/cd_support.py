@@ -65,7 +65,7 @@ class WorkingSet(NamedTuple):
 
 
 @inlined()
-def padded(n):
+def round_up_to_lanes(n):
     """Return the smallest multiple of LANES that is at least n."""
     return (n + LANES - 1) // LANES * LANES
 
@@ -83,34 +83,34 @@ def finish_working_set(before, size, work):
     """
     for j in range(before, size):
         work.masks[j] = np.iinfo(work.masks.dtype).max
-    for j in range(size, padded(max(size, 1))):
+    for j in range(size, round_up_to_lanes(max(size, 1))):
         work.atoms[j], work.masks[j] = work.atoms[0], 0
         work.q0[j] = work.q0[0] if size > 0 else 0
 
 
 @inlined()
-def read_rows(gram, first, n, size, work, support):
+def copy_gram_rows(gram, first, n, size, work, support):
     """Copy Gram entries between the n atoms of the support and the working set to `work.rows`.
 
     Only the columns from `first` to `size` are copied.
     """
     for i in range(n):
-        gather_row(work.rows[i], gram, support.atoms[i], work.atoms, first, padded(size))
+        gather_row(work.rows[i], gram, support.atoms[i], work.atoms, first, round_up_to_lanes(size))
 
 
 @inlined()
-def read_row(gram, k, size, work):
+def copy_gram_row(gram, k, size, work):
     """Copy the Gram entries between atom k of the working set and the whole set to `work.row`."""
-    gather_row(work.row, gram, work.atoms[k], work.atoms, 0, padded(size))
+    gather_row(work.row, gram, work.atoms[k], work.atoms, 0, round_up_to_lanes(size))
 
 
 @inlined()
-def correlate(n, size, work, support):
+def compute_correlations(n, size, work, support):
     """Compute q = D (x - z D) on the working set, from the n codes of the support."""
     column = support.column
-    for i in range(padded(max(n, 1))):
+    for i in range(round_up_to_lanes(max(n, 1))):
         column[i] = support.z[i] if i < n else 0
-    add_rows(work.q, work.q0, -1.0, column, work.rows, work.rows.shape[1], n, padded(max(size, 1)))
+    add_rows(work.q, work.q0, -1.0, column, work.rows, work.rows.shape[1], n, round_up_to_lanes(max(size, 1)))
 
 
 @inlined()
@@ -120,7 +120,7 @@ def restore_atom(k, code, n, size, gram, work, support):
     Returns the new size of the support.  It is unchanged if the atom depends linearly on the support.
     """
     row = work.row
-    read_row(gram, k, size, work)
+    copy_gram_row(gram, k, size, work)
     curvature = _project(k, n, row, support)
     if n == support.capacity or not curvature > _negligible_remainder(row[k]):
         return n
@@ -151,10 +151,10 @@ def _project(k, n, row, support):
     -------
     norm2 : float, the squared norm of the part of the atom outside the span
     """
-    for i in range(padded(n)):
+    for i in range(round_up_to_lanes(n)):
         support.column[i] = row[support.place[i]]
     _times_inverse(n, support)
-    return row[k] - inner_product(support.column, support.direction, padded(n))
+    return row[k] - inner_product(support.column, support.direction, round_up_to_lanes(n))
 
 
 @inlined()
@@ -182,8 +182,7 @@ def add_atom(k, code, n, size, lam, gram, work, support):
     """Move the code of an atom to its minimum, while the codes of the support follow at their optimum.
 
     Codes of the support that reach zero on the way leave it.  The atom joins the support unless its own code
-    reaches
-    zero.
+    reaches zero.
 
     Parameters
     ----------
@@ -202,7 +201,7 @@ def add_atom(k, code, n, size, lam, gram, work, support):
     """
     row = work.row
     kind = work.row.dtype.type
-    read_row(gram, k, size, work)
+    copy_gram_row(gram, k, size, work)
     while True:
         curvature = _project(k, n, row, support)
         missing = work.q[k] - lam * np.sign(code if code != 0 else work.q[k])
@@ -215,7 +214,7 @@ def add_atom(k, code, n, size, lam, gram, work, support):
         if ends:
             length, first = -code, -1
         _step_along(length, n, size, work, support)
-        add_multiple(work.q, -length, row, padded(size))
+        add_multiple(work.q, -length, row, round_up_to_lanes(size))
         code += length
         if first < 0:
             break
@@ -233,7 +232,16 @@ def _times_inverse(n, support):
     The result is zero in the padding.
     """
     inverse = support.inverse
-    add_rows(support.direction, support.zeros, 1.0, support.column, inverse, inverse.shape[1], n, padded(n))
+    add_rows(
+        support.direction,
+        support.zeros,
+        1.0,
+        support.column,
+        inverse,
+        inverse.shape[1],
+        n,
+        round_up_to_lanes(n),
+    )
 
 
 @inlined()
@@ -247,7 +255,7 @@ def _first_zero(z, direction, n, length):
     """
     first = -1
     crosses = False
-    for i in range(padded(n)):  # the padding of z is not zero, to avoid false alarms
+    for i in range(round_up_to_lanes(n)):  # the padding of z is not zero, to avoid false alarms
         crosses |= z[i] * (z[i] - length * direction[i]) <= 0
     if crosses:
         for i in range(n):
@@ -262,8 +270,10 @@ def _step_along(length, n, size, work, support):
 
     size : int, the size of the working set
     """
-    add_multiple(support.z, -length, support.direction, padded(n))
-    add_rows(work.q, work.q, length, support.direction, work.rows, work.rows.shape[1], n, padded(size))
+    add_multiple(support.z, -length, support.direction, round_up_to_lanes(n))
+    add_rows(
+        work.q, work.q, length, support.direction, work.rows, work.rows.shape[1], n, round_up_to_lanes(size)
+    )
 
 
 @inlined(fastmath=SUMS)
@@ -282,14 +292,14 @@ def _join_support(k, code, curvature, n, size, work, support):
     """
     inverse, direction, column = support.inverse, support.direction, support.column
     scale = inverse.dtype.type(1) / curvature
-    for j in range(padded(n)):
+    for j in range(round_up_to_lanes(n)):
         column[j] = -scale * direction[j]
-    add_outer(inverse, inverse.shape[1], scale, direction, direction, n, padded(n))
+    add_outer(inverse, inverse.shape[1], scale, direction, direction, n, round_up_to_lanes(n))
     for i in range(n):
         inverse[i, n] = column[i]
     copy(inverse[n], column, n)
     inverse[n, n] = scale
-    copy(work.rows[n], work.row, padded(size))
+    copy(work.rows[n], work.row, round_up_to_lanes(size))
     support.atoms[n], support.place[n], support.z[n] = work.atoms[k], k, code
     return n + 1
 
@@ -298,15 +308,15 @@ def _join_support(k, code, curvature, n, size, work, support):
 def _drop(i, n, size, work, support):
     """Remove entry i of the n entries of the support; the last entry takes its place. Return n - 1."""
     inverse, column, last = support.inverse, support.column, n - 1
-    copy(column, inverse[i], padded(n))
-    add_outer(inverse, inverse.shape[1], -1 / column[i], column, column, n, padded(n))
-    copy(inverse[i], inverse[last], padded(n))
+    copy(column, inverse[i], round_up_to_lanes(n))
+    add_outer(inverse, inverse.shape[1], -1 / column[i], column, column, n, round_up_to_lanes(n))
+    copy(inverse[i], inverse[last], round_up_to_lanes(n))
     for a in range(n):
         inverse[a, i], inverse[a, last] = inverse[a, last], 0
-    for a in range(padded(n)):
+    for a in range(round_up_to_lanes(n)):
         inverse[last, a] = 0
     work.masks[support.place[i]] = np.iinfo(work.masks.dtype).max
-    copy(work.rows[i], work.rows[last], padded(size))
+    copy(work.rows[i], work.rows[last], round_up_to_lanes(size))
     for entries in (support.atoms, support.place):
         entries[i] = entries[last]
     support.z[i] = support.z[last]

@@ -27,7 +27,7 @@ from flyannot.sparse.kernels import (
     kernel,
     read_start_code,
 )
-from flyannot.sparse.simd.product import gram_of, pack_columns
+from flyannot.sparse.simd.product import gram_matrix, pack_columns
 
 CHUNK = 64  # atoms whose largest |q| is stored, so that a search for the largest skips most of q
 SLACK = 16.0  # violations up to this many roundings of the largest |q0| count as rounding
@@ -49,14 +49,16 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     Each step passes over all atoms once.  A code from zero takes one step per atom, and some more.  `gram`
     is computed afresh if it is not float64.
 
-    Source ------ Lee, Battle, Raina and Ng, "Efficient sparse coding algorithms", NIPS 2006, Algorithm 1,
-    with 1/2 before the square.  It activates an atom only if all active codes are optimal; here, if their
-    violation is negligible. The paper does not treat dependent atoms.
+    Source
+    ------
+    Lee, Battle, Raina and Ng, "Efficient sparse coding algorithms", NIPS 2006, Algorithm 1, with 1/2 before
+    the square.  It activates an atom only if all active codes are optimal; here, if their violation is
+    negligible.  The paper does not treat dependent atoms.
     """
     dtype = samples.X.dtype
     samples = samples.to_float64()
     is_exact = gram is not None and np.asarray(gram).dtype == np.float64
-    gram = np.ascontiguousarray(gram if is_exact else gram_of(samples.D))
+    gram = np.ascontiguousarray(gram if is_exact else gram_matrix(samples.D))
     problem = LassoProblem(gram, lam, 0.5 * float(tol), int(max_sweeps))
     panels = pack_columns(samples.D)
     new_scratch = partial(make_scratch, len(gram))
@@ -200,7 +202,12 @@ def _feature_sign_step(gram, lam, n, scratch):
 def _choose_length(scratch, n, lam, slope):
     """Choose the length of a step along `scratch.move`: 1, or a length at which a code becomes zero.
 
-    slope : float, the derivative of the objective at length 0
+    Parameters
+    ----------
+    scratch : SignScratch, with the code z and the step `move`
+    n : int, the size of the active set
+    lam : float
+    slope : float, pull move; the derivative of the objective at length 0 is -slope
 
     Returns
     -------
@@ -225,13 +232,17 @@ def _choose_length(scratch, n, lam, slope):
 def _objective_change(length, scratch, n, lam, slope):
     """Return the change of the objective from z to z + length * move.
 
-    It is a parabola for the current signs, and larger where a code changes its sign.  The curvature of the
-    parabola
-    equals its slope, because `move` solves gram move = pull.  Under a ridge the curvature is smaller, and
-    the true
-    change is a little lower.
+    It is (1/2 length^2 - length) slope for the current signs, and larger if a code changes its sign.  The
+    factor of 1/2 length^2 is the slope because `move` solves gram move = pull.  Under a ridge it is smaller,
+    and the true change is a little lower.
 
-    slope : float, the derivative of the objective at length 0; n : int, the size of the active set
+    Parameters
+    ----------
+    length : float
+    scratch : SignScratch, with z, pull and move
+    n : int, the size of the active set
+    lam : float
+    slope : float, pull move; the derivative of the objective at length 0 is -slope
     """
     z, pull, move = scratch.z, scratch.pull, scratch.move
     flipped = 0.0
@@ -287,8 +298,7 @@ def _factorise(gram, atoms, first, factor):
     """Compute the Cholesky factor of the Gram matrix of the active set, from row `first` on, in place.
 
     An atom that depends linearly on earlier atoms gets a ridge.  Its move is then very long, and ends where
-    the first
-    codes become zero.
+    the first codes become zero.
 
     atoms : int array, the active set; factor : the triangle of the factor, row after row
     """

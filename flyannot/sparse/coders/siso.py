@@ -21,11 +21,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.jobs.compiled import compiled
-from flyannot.sparse.coders.blocks import Codes, map_slices, product_rounding
-from flyannot.sparse.coders.cd import FewAtoms
+from flyannot.sparse.coders.blocks import Codes, map_slices, product_rounding_error
+from flyannot.sparse.coders.cd import SmallLassoSolver
 from flyannot.sparse.coders.verified import Coder
 from flyannot.sparse.kernels import MAXIMA, track_gap
-from flyannot.sparse.simd.product import gram_of, multiply, pack_columns
+from flyannot.sparse.simd.product import gram_matrix, multiply, pack_columns
 from flyannot.sparse.simd.vectors import LANES, aligned_zeros
 
 BLOCK = 64  # samples whose residuals share one pass over the atoms
@@ -72,7 +72,7 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     Z = codes_to_csr([code for solved, _ in blocks for code in solved], len(D), X.dtype)
     gaps = np.concatenate([gaps for _, gaps in blocks] or [np.zeros(0)])
     mass = norms.max(initial=0) * np.asarray(abs(Z).sum(axis=1), np.float64).ravel()
-    gaps += product_rounding(X.shape[1], Z.dtype) * mass * (np.sqrt(squares) + mass)
+    gaps += product_rounding_error(X.shape[1], Z.dtype) * mass * (np.sqrt(squares) + mass)
     return Codes(Z, 2 * gaps / np.where(squares > 0, squares, 1))
 
 
@@ -83,7 +83,7 @@ def exact_gram(D, gram=None):
     """
     if gram is not None and gram.dtype == np.float64:
         return gram
-    return gram_of(D.astype(np.float64, copy=False)) if len(D) <= FEW_ATOMS else None
+    return gram_matrix(D.astype(np.float64, copy=False)) if len(D) <= FEW_ATOMS else None
 
 
 def split_codes(Z, n_samples):
@@ -118,7 +118,7 @@ def solve_block(X, codes, problem):
     gaps : float64 array (n_samples,), the duality gaps over all atoms
     """
     codes = list(codes)
-    small = FewAtoms(X.shape[1])
+    small = SmallLassoSolver(X.shape[1])
     gaps, best, n_stale = np.full(len(X), np.nan), np.full(len(X), np.inf), np.zeros(len(X), int)
     polished = set()  # samples solved once with no atom to join: more rounds would change nothing
     open_rows = np.arange(len(X))
@@ -194,7 +194,7 @@ def solve_active_set(x, code, joining, gap, problem, small):
     gap : float, the duality gap of the code
         The small problem is solved to a fraction of it, or, if no atoms join, to the requested gap.
     problem : SISOProblem
-    small : FewAtoms of this thread
+    small : SmallLassoSolver of this thread
 
     Returns
     -------
@@ -206,7 +206,7 @@ def solve_active_set(x, code, joining, gap, problem, small):
     order = np.argsort(atoms)
     atoms, z = atoms[order], values[order]
     D, x64 = problem.D[atoms].astype(np.float64), x.astype(np.float64)
-    gram = gram_of(D) if problem.gram is None else problem.gram[np.ix_(atoms, atoms)]
+    gram = gram_matrix(D) if problem.gram is None else problem.gram[np.ix_(atoms, atoms)]
     target = max(_SMALL_PART * allowed_gap(x, problem), _SMALL_DROP * gap if len(joining) else 0.0)
     z = small.solve(gram, D @ x64, float(x64 @ x64), z, lam=problem.lam, gap=target)
     return atoms[z != 0], z[z != 0]
@@ -292,7 +292,10 @@ def _keep_largest(Q, start, active, lists, largest, highest):
 
 @compiled(fastmath=MAXIMA)
 def _column_maxima(Q, highest):
-    """Store the largest |Q[i, j]| of every column j in `highest`."""
+    """Raise highest[i] to the largest |Q[j, i]| of column i, unless it is larger already.
+
+    Only the first len(highest) columns are read.
+    """
     for j in range(len(Q)):
         row = Q[j]
         for i in range(len(highest)):

@@ -38,7 +38,7 @@ from flyannot.sparse.coders.blocks import (
     Codes,
     LassoInputs,
     map_slices,
-    product_rounding,
+    product_rounding_error,
     replace_rows,
     validate_samples,
 )
@@ -53,7 +53,7 @@ from flyannot.sparse.kernels import (
     soft_threshold,
 )
 from flyannot.sparse.objective import duality_gap, objective
-from flyannot.sparse.simd.product import read_only
+from flyannot.sparse.simd.product import as_read_only
 
 _FINEST_TOL = 32 * np.finfo(np.float64).eps  # smaller gaps are rounding
 _LARGEST_UNSCALED = 2.0**20  # norms from its inverse up to it are not scaled
@@ -114,7 +114,7 @@ class Coder:
         atom_unit = power_of_two_scale(samples.norms.max(initial=0))
         if (unit, atom_unit) != (1.0, 1.0):
             X, D, squares, norms = samples
-            X, D = read_only(X / X.dtype.type(unit)), read_only(D / D.dtype.type(atom_unit))
+            X, D = as_read_only(X / X.dtype.type(unit)), as_read_only(D / D.dtype.type(atom_unit))
             samples = LassoInputs(X, D, squares / unit**2, norms / atom_unit)
             lam = lam / (unit * atom_unit)
             start = None if start is None else start * (atom_unit / unit)
@@ -123,7 +123,7 @@ class Coder:
         own = samples._replace(squares=samples.squares.copy(), norms=samples.norms.copy())
         if not self._is_trusted:  # a coder may change only its own arrays
             rules |= {"start": start if start is None else start.copy()}
-            rules |= {"gram": gram if gram is None else read_only(gram)}
+            rules |= {"gram": gram if gram is None else as_read_only(gram)}
         found = self.solve(own, float(lam), **rules)  # the coder may change these copies
         found = self._verified(self._checked(found, samples, lam, tol), samples, lam, tol, n_threads)
         if (unit, atom_unit) != (1.0, 1.0):
@@ -203,7 +203,7 @@ class Coder:
             self._n_unchecked += len(rows)
             if self._n_unchecked < _FEW_SAMPLES:
                 return False
-            rows = choose_share(len(rows))
+            rows = choose_checked_rows(len(rows))
         if _is_contradicted(found, samples, lam, tol, rows, positive=self._positive):
             return True  # the next call is checked, too, even if it is short
         self._n_unchecked = 0
@@ -239,7 +239,7 @@ class Coder:
 
 
 def unconverged_rows(gaps, tol):
-    """Return the indices of the codes whose gaps are above tol, an int array.
+    """Return the indices of the codes whose gaps are above tol or nan, an int array.
 
     If tol is smaller than rounding errors, these take its place.
 
@@ -283,7 +283,7 @@ def _has_bad_indices(Z):
 
 
 @lru_cache
-def choose_share(n_samples):
+def choose_checked_rows(n_samples):
     """Return the indices of the samples of a call whose gaps are checked.
 
     They are evenly spread, and the same in every call of `n_samples` samples.
@@ -295,23 +295,24 @@ def choose_share(n_samples):
 
 
 def _is_contradicted(found, samples, lam, tol, rows, *, positive):
-    """Return True if the gap that a coder reported for one of some samples is too small.
+    """Return True if one of some samples contradicts the duality gap that a coder reported for it.
 
-    The residual is computed in float64, and correlations in the type of D.  Rounding errors are allowed for.
+    Its true gap is then larger, or its code is worse than the zero code.  The residual is computed in
+    float64, and correlations in the type of D.  Rounding errors are allowed for.
 
     Parameters
     ----------
     found : Codes
     samples : LassoInputs
     lam, tol : floats
-    rows : int array, the samples to check; only gaps within tol are checked
+    rows : range or tuple of ints, the samples to check; only gaps within tol are checked
     positive : bool, True if codes must not be negative
     """
     Z, gaps = found
     X, D, squares, norms = samples
     atoms = D[:: 1 + len(D) // _CHECKED_ATOMS]
     longest = float(norms.max(initial=0))
-    rounding = product_rounding(X.shape[1], D.dtype) * longest
+    rounding = product_rounding_error(X.shape[1], D.dtype) * longest
     for i in rows:
         if not gaps[i] <= max(tol, _FINEST_TOL):
             continue
@@ -398,7 +399,8 @@ def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
 def _descend_rows(X, D, norms2, lam, allowed, positive, Z, r):
     """Improve the codes of some samples by coordinate descent until their gaps are allowed.
 
-    A pass over all atoms alternates with passes over the support.
+    A pass over all atoms alternates with passes over the support.  A sample also ends if a pass over all
+    atoms changes nothing, or after 200 of these passes.
 
     Parameters
     ----------
@@ -490,7 +492,7 @@ def warn_unconverged(gaps, tol):
 
 
 def power_of_two_scale(largest_norm):
-    """Return the power of two by which rows must be multiplied so that float32 can square them; mostly 1.
+    """Return the power of two by which rows must be divided so that float32 can square them; mostly 1.
 
     largest_norm : float, the largest norm of the rows
     """
@@ -500,7 +502,9 @@ def power_of_two_scale(largest_norm):
 
 
 def _scale_codes(Z, unit):
-    """Return the codes Z times `unit`, the scale of the samples.
+    """Return the codes Z times `unit`, a CSR matrix in the type of Z.
+
+    unit : float, the scale of the samples divided by the scale of the atoms
 
     Raises
     ------

@@ -37,7 +37,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flyannot.base.errors import InputError
-from flyannot.base.options import Choice, Count, Options, Real, option
+from flyannot.base.options import ChoiceType, FloatType, IntegerType, Options, option
 from flyannot.jobs.resources import create_thread_pool, limit_blas_threads
 from flyannot.sparse.learners.dssc_kernels import (
     DSSCAtoms,
@@ -49,14 +49,14 @@ from flyannot.sparse.learners.dssc_kernels import (
     store_codes,
 )
 from flyannot.sparse.simd.vectors import aligned_zeros
-from flyannot.sparse.stored_codes import Learner, float_type
+from flyannot.sparse.stored_codes import Learner, learner_dtype
 
 SURROGATES = ("exact", "proximal")
 MOST_BLOCKS = 4  # most blocks by default
 TAU = 0.02  # strong convexity of an atom's surrogate, in units of the samples' mean squared norm
 EPSILON = 0.05  # rho falls as t^-(1/2 + EPSILON), gamma as t^-(3/4 + 3/2 EPSILON), as in Theorem 2
 
-_RATE = Real(above=0, most=1)
+_RATE = FloatType(above=0, most=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,28 +70,33 @@ class DSSCOptions(Options):
 
     surrogate: str = option(
         "exact",
-        Choice(SURROGATES),
+        ChoiceType(SURROGATES),
         "exact: a processor solves the codes of its patches, then its block of atoms. proximal: as in the "
         "paper, it takes one proximal step of the block and of the codes' entries in it (Eq. 2).",
     )
     n_blocks: int | None = option(
-        None, Count(), "Blocks that the atoms are cut into.", stands_for="4, or n_atoms where that is fewer"
+        None,
+        IntegerType(),
+        "Blocks that the atoms are cut into.",
+        stands_for="4, or n_atoms where that is fewer",
     )
     n_processors: int | None = option(
-        None, Count(), "Blocks that are updated at once; at most n_blocks.", stands_for="all"
+        None, IntegerType(), "Blocks that are updated at once; at most n_blocks.", stands_for="all"
     )
-    batch_size: int = option(32, Count(), "Patches of one processor in one iteration.")
+    batch_size: int = option(32, IntegerType(), "Patches of one processor in one iteration.")
     rho: float = option(1.0, _RATE, "Weight of the newest gradient at the start.")
     gamma: float = option(1.0, _RATE, "Fraction of the way that atoms move at the start.")
     delay: float = option(
         100.0,
-        Real(above=0),
+        FloatType(above=0),
         "Iterations before rho and gamma fall; 1e30 keeps them constant, outside the theorem.",
     )
-    n_threads: int = option(1, Count(), "Threads. The result is the same for any number.", in_header=False)
+    n_threads: int = option(
+        1, IntegerType(), "Threads. The result is the same for any number.", in_header=False
+    )
 
 
-def rho_at(t, options):
+def gradient_weight(t, options):
     """Return rho in iteration t = 0, 1, ...: the weight of the newest gradient in the average.
 
     It is options.rho (1 + t / options.delay)^-(1/2 + EPSILON).
@@ -99,7 +104,7 @@ def rho_at(t, options):
     return options.rho * (1 + t / options.delay) ** -(0.5 + EPSILON)
 
 
-def gamma_at(t, options):
+def step_fraction(t, options):
     """Return gamma in iteration t = 0, 1, ...: the fraction of the way to the minimum that atoms move.
 
     It is options.gamma (1 + t / options.delay)^-(3/4 + 3/2 EPSILON).
@@ -159,7 +164,7 @@ class DSSC(Learner):
 
     def __init__(self, D, n_samples, *, lam, **options):
         (n_atoms, n_features) = np.shape(D)
-        dtype = float_type(D)
+        dtype = learner_dtype(D)
         chosen = resolved_dssc_options(self.Options(**options), n_atoms)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=chosen)
         edges = np.arange(chosen.n_blocks + 1) * n_atoms // chosen.n_blocks
@@ -249,8 +254,8 @@ class DSSC(Learner):
         curvature = _power_steps(self.D, self._direction, POWER_STEPS) * CURVATURE_MARGIN
         return DSSCRates(
             lam=real(self.lam),
-            rho=real(rho_at(self.n_iterations, options)),
-            gamma=real(gamma_at(self.n_iterations, options)),
+            rho=real(gradient_weight(self.n_iterations, options)),
+            gamma=real(step_fraction(self.n_iterations, options)),
             tau=real(TAU * self.mean_square),
             curvature=real(max(curvature, 1e-30)),
             code_tolerance=real(self.lam * CODE_TOLERANCE[self.D.dtype]),

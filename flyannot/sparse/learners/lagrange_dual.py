@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from flyannot.base.options import Choice, Count, Options, Real, option
+from flyannot.base.options import ChoiceType, FloatType, IntegerType, Options, option
 from flyannot.sparse.coders import CODERS, gram_for
 from flyannot.sparse.stored_codes import Learner
 
@@ -36,11 +36,13 @@ MAX_HALVINGS = 30
 class LagrangeDualOptions(Options):
     """Options of the Lagrange dual."""
 
-    coder: str = option("feature-sign", Choice(CODERS), "Solver of the codes.")
+    coder: str = option("feature-sign", ChoiceType(CODERS), "Solver of the codes.")
     tol: float = option(
-        1e-8, Real(above=0), "Duality gap of the codes, as a part of half the patch's squared norm."
+        1e-8, FloatType(above=0), "Duality gap of the codes, as a part of half the patch's squared norm."
     )
-    n_threads: int = option(1, Count(), "Threads. The result is the same for any number.", in_header=False)
+    n_threads: int = option(
+        1, IntegerType(), "Threads. The result is the same for any number.", in_header=False
+    )
 
 
 class LagrangeDual(Learner):
@@ -131,7 +133,7 @@ def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):
     return _in_ball(point.D, c), point.Lambda
 
 
-def dual_steps(A, B, c=1.0, *, start=None):
+def iterate_dual(A, B, c=1.0, *, start=None):
     """Yield the dictionaries of `solve_dual`, one after each Newton step, the first at `start`."""
     return (_in_ball(point.D, c) for point in _dual_points(A, B, c, start))
 

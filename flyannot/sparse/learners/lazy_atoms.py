@@ -9,7 +9,7 @@ the same factor, and only `scale` changes.
 import numpy as np
 
 from flyannot.sparse.kernels import SUMS, add_multiple, inlined, kernel
-from flyannot.sparse.stored_codes import float_type
+from flyannot.sparse.stored_codes import learner_dtype
 
 # How atoms are projected.
 L2_LAZY = 0  # the whole atom onto the l2 ball; entries outside the mask shrink, too, through `scale`
@@ -44,7 +44,7 @@ class BufferPool:
         return self._held[name][: n_rows * width].reshape(n_rows, width)[:, :n_columns]
 
 
-def take_atom_rows(array, rows, out):
+def gather_rows(array, rows, out):
     """Copy array[rows] into `out`, and return it."""
     return np.take(array, rows, axis=0, out=out, mode="clip")  # mode "raise" would copy once more
 
@@ -61,7 +61,7 @@ class LazyAtoms:
     """
 
     def __init__(self, D, ball):
-        self.F = np.ascontiguousarray(np.asarray(D, float_type(D)).T)
+        self.F = np.ascontiguousarray(np.asarray(D, learner_dtype(D)).T)
         self.ball = ball
         self.scale = np.ones(self.F.shape[1])
         self.mass = np.empty(self.F.shape[1])  # of every atom: squared norm or l1 norm
@@ -80,7 +80,7 @@ class LazyAtoms:
         """
         if features is None:
             return self.F
-        D = take_atom_rows(self.F, features, self._buffers("atoms", len(features), self.F.shape[1]))
+        D = gather_rows(self.F, features, self._buffers("atoms", len(features), self.F.shape[1]))
         return np.divide(D, self.scale, out=D, casting="same_kind") if (self.scale != 1).any() else D
 
     def update(self, D, B, A, features, rng):

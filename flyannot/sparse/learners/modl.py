@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.base.errors import InputError
-from flyannot.base.options import Choice, Count, Real, option
+from flyannot.base.options import ChoiceType, FloatType, IntegerType, option
 from flyannot.sparse.learners.lazy_atoms import L1_WITHIN, L2_LAZY, L2_WITHIN
 from flyannot.sparse.learners.ol import OL, OLOptions
 from flyannot.sparse.missing_values import solve_observed_ridge, split_missing
@@ -40,31 +40,31 @@ BALLS = {
 class MODLOptions(OLOptions):
     """Options of MODL."""
 
-    batch_size: int = option(40, Count(), "Patches of a mini-batch.")
-    recency: float = option(0.0, Real(least=0), "As for ol: mini-batch t counts t^recency times.")
+    batch_size: int = option(40, IntegerType(), "Patches of a mini-batch.")
+    recency: float = option(0.0, FloatType(least=0), "As for ol: mini-batch t counts t^recency times.")
     reduction: int = option(
         1,
-        Count(),
+        IntegerType(),
         "Every step reads one of this many parts of the features. It saves time if a part has 20 features "
         "per atom or more, as for whole pictures. For descriptors of 128 features, leave it at 1.",
     )
     ball: str = option(
         "l2",
-        Choice(("l2", "l1")),
+        ChoiceType(("l2", "l1")),
         "Ball that atoms stay in; l1 makes them sparse. Initial atoms outside it are scaled.",
     )
     projection: str = option(
         "approximate",
-        Choice(("approximate", "exact")),
+        ChoiceType(("approximate", "exact")),
         "Entries of an atom that a step projects: approximate, the masked ones, with the others fixed; "
         "exact, all of them, so that the others shrink, too.",
     )
     code_penalty: str = option(
-        "l1", Choice(("l1", "l2")), "Lasso or ridge codes while learning (|z|^2, without a half)."
+        "l1", ChoiceType(("l1", "l2")), "Lasso or ridge codes while learning (|z|^2, without a half)."
     )
     history: str | None = option(
         None,
-        Choice(("residuals", "products")),
+        ChoiceType(("residuals", "products")),
         "Memory of a feature: residuals is B - A D as the mean of Z'(X - Z D) over the mini-batches that "
         "saw it; products is B as the mean of Z'X, as in the paper, which moves even perfect atoms.",
         stands_for="residuals with masks, otherwise products, which is then the same and faster",

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.base.errors import DataError
-from flyannot.base.options import Count, Options, Real, option
+from flyannot.base.options import FloatType, IntegerType, Options, option
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.sparse.kernels import SUMS, kernel
-from flyannot.sparse.learners.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, take_atom_rows
+from flyannot.sparse.learners.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, gather_rows
 from flyannot.sparse.missing_values import solve_observed_lasso, split_missing
 from flyannot.sparse.stored_codes import Learner
 
@@ -38,19 +38,19 @@ class OLOptions(Options):
 
     batch_size: int = option(
         256,
-        Count(),
+        IntegerType(),
         "Patches of a mini-batch. 1 is the online learning of the papers. It is slow, because every step "
         "passes over all atoms.",
     )
-    beta: float = option(0.9, Real(above=0.75, most=1), "Mini-batch number t has weight t^-beta.")
+    beta: float = option(0.9, FloatType(above=0.75, most=1), "Mini-batch number t has weight t^-beta.")
     recency: float = option(
         4.0,
-        Real(least=0),
+        FloatType(least=0),
         "Mini-batch t counts t^recency times, so that codes of early dictionaries are soon forgotten. At "
         "least as many patches are remembered as there are atoms.",
     )
     tol: float = option(
-        1e-4, Real(above=0), "Duality gap of the codes, as a part of half the patch's squared norm."
+        1e-4, FloatType(above=0), "Duality gap of the codes, as a part of half the patch's squared norm."
     )
 
 
@@ -168,7 +168,7 @@ class OL(Learner):
         horizon = self._horizon(self._seen[rows])
         history = self._history
         if features is not None:
-            history = take_atom_rows(history, features, self._buffers("history", len(features), len(self._A)))
+            history = gather_rows(history, features, self._buffers("history", len(features), len(self._A)))
         fresh = self._buffers("fresh", *history.shape)
         np.matmul((X / (horizon * self.options.batch_size).astype(X.dtype)).T, Z, out=fresh)
         _blend_rows(history, (1 - part / horizon).astype(X.dtype), fresh)

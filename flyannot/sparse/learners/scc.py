@@ -23,19 +23,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.base.options import Choice, Count, Options, Real, option
+from flyannot.base.options import ChoiceType, FloatType, IntegerType, Options, option
 from flyannot.sparse.learners.scc_kernels import (
     SCCAtoms,
     SCCRules,
     SweepOrders,
-    follow_mean,
     new_scratch,
     round_dictionary,
+    update_mean_atoms,
     visit_samples,
 )
 from flyannot.sparse.simd.atom_rows import GROUP
 from flyannot.sparse.simd.vectors import pad_to_chunks, padded_zeros
-from flyannot.sparse.stored_codes import EITHER_SIGN, CodeStore, Learner, float_type
+from flyannot.sparse.stored_codes import EITHER_SIGN, CodeStore, Learner, learner_dtype
 
 N_ORDERS = 64  # random orders per epoch; one per sample would take longer than its sweep
 
@@ -51,7 +51,7 @@ def _random_orders(n_atoms, rng):
 
 
 @dataclass(frozen=True)
-class Variant:
+class SCCVariant:
     """The settings in which the two published forms of SCC, and our own, differ.
 
     See the comments at the fields.
@@ -70,15 +70,15 @@ class Variant:
 
 VARIANTS = {
     # The authors' program: random sweeps, h over the last epoch and this one, atoms on the unit sphere.
-    "released": Variant(_random_orders, keeps_all=False, rescale_above=0.0),
+    "released": SCCVariant(_random_orders, keeps_all=False, rescale_above=0.0),
     # The paper: cyclic sweeps, h over all epochs, atoms in the unit ball.
-    "paper": Variant(_cyclic_order, keeps_all=True, rescale_above=1.0),
+    "paper": SCCVariant(_cyclic_order, keeps_all=True, rescale_above=1.0),
     # Ours.  A first visit of the authors' program starts from the zero code.  One sweep in random order
     # then gives early atoms what later atoms explain better: its objective is about 10% above that of
     # exact codes.  Here such a visit sweeps at 4 lam and 2 lam before lam.  Steps are bounded and shrink
     # slowly: visit t counts t^6 times in h, so that an atom soon forgets the codes of worse
     # dictionaries.  Such steps are noisy.  The mean over many visits removes the noise.
-    "quick": Variant(
+    "quick": SCCVariant(
         _random_orders,
         keeps_all=True,
         rescale_above=0.0,
@@ -98,24 +98,24 @@ class SCCOptions(Options):
 
     variant: str = option(
         "quick",
-        Choice(VARIANTS),
+        ChoiceType(VARIANTS),
         "released is the authors' program, paper is the published algorithm, and quick is ours, which "
         "reaches a lower objective sooner.",
     )
     n_sweeps: int | None = option(
         None,
-        Count(),
+        IntegerType(),
         "Sweeps of coordinate descent per visit: one over all atoms, the others over the support.",
         stands_for="5; in the other variants 3",
     )
     forgetting: float = option(
         1.0,
-        Real(least=0, most=1),
+        FloatType(least=0, most=1),
         "After every epoch, h is multiplied by this; lower values keep later steps large.",
     )
     max_step: float | None = option(
         None,
-        Real(above=0),
+        FloatType(above=0),
         "Bound on the sum over the support of z^2 / h, the fraction by which one step shrinks the residual "
         "of its own patch; 1 keeps first visits from overshooting.",
         stands_for="0.25; in the other variants no bound",
@@ -133,7 +133,7 @@ class SCC(Learner):
 
     def __init__(self, D, n_samples, *, lam, positive=EITHER_SIGN, **options):
         (n_atoms, n_features) = np.shape(D)
-        dtype = float_type(D)
+        dtype = learner_dtype(D)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=self.Options(**options))
         self._variant = VARIANTS[self.options.variant]
         self._rules = _rules(self._variant, self.options, self.lam, positive, n_atoms)
@@ -206,7 +206,7 @@ class SCC(Learner):
         """Count the visits of a step, and update the mean of the atoms with them."""
         every = self._rules.mean_every
         if every and self._n_visits % every:
-            follow_mean(self._atoms, self._rules, self._n_visits, self._n_visits % every)
+            update_mean_atoms(self._atoms, self._rules, self._n_visits, self._n_visits % every)
         self.n_before += self._n_visits
 
     def visit_part(self, X, rng, start, visit_weight):

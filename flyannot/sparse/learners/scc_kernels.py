@@ -25,7 +25,7 @@ from flyannot.sparse.simd.atom_rows import (
     lowest_set_bit,
     round_residual,
     round_row,
-    step_row,
+    update_row,
 )
 from flyannot.sparse.simd.vectors import padded_zeros
 
@@ -147,7 +147,7 @@ def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules,
         store_code(now, rows[i], n_used, n_support, scratch)
         n_used += n_support
         if rules.mean_every > 0 and (first_visit + i + 1) % rules.mean_every == 0:
-            follow_mean(atoms, rules, first_visit + i + 1, rules.mean_every)
+            update_mean_atoms(atoms, rules, first_visit + i + 1, rules.mean_every)
     return len(rows)
 
 
@@ -342,7 +342,7 @@ def _step_atoms(atoms, n_support, rules, visit, scratch):
     length = r.dtype.type(min(1.0, rules.max_step / max(total, 1e-300)))
     for s in range(n_support):
         j = np.int64(support[s])
-        a = step_row(D, j, length * eta[s], r)
+        a = update_row(D, j, length * eta[s], r)
         if rules.positive_atoms is not None:
             a = _clip_row(D, j)
         factor = one
@@ -367,7 +367,7 @@ def _clip_row(D, j):
 
 
 @kernel
-def follow_mean(atoms, rules, n_visits, n_last):
+def update_mean_atoms(atoms, rules, n_visits, n_last):
     """Update the running mean of D, which is less noisy than D.
 
     atoms : SCCAtoms; rules : SCCRules; n_visits : int, all visits so far; n_last : int, the visits since the

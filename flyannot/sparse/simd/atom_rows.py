@@ -42,7 +42,7 @@ def copy_row(v, r, X, i):
 
 
 @row_operation(1)
-def step_row(v, D, j, factor, r):
+def update_row(v, D, j, factor, r):
     """Add factor times r to row j of D; return the new |D[j]|^2. v : Vectors, which builds the code."""
     d, factor, r = v.row(D, v.index(j)), v.splat(v.number(factor)), v.row(r)
 
@@ -107,7 +107,7 @@ def round_residual(v, r, rounded):
     -------
     s : float
     square : float, |r|^2
-    total : int, the sum of the bytes
+    total : float, the sum of the bytes
     """
     builder = v.builder
     four = CHUNK // LANES

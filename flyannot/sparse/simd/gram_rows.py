@@ -200,7 +200,7 @@ def append_above(v, q, q0, bar, numbers, values, size):
     builder = v.builder
     q, q0, numbers, values = (v.row(array) for array in (q, q0, numbers, values))
     bar, words = v.splat(v.number(bar)), ir.VectorType(I32, LANES)
-    order = mirrored_place(np.arange(CHUNK)).reshape(-1, LANES)
+    order = mirrored_index(np.arange(CHUNK)).reshape(-1, LANES)
 
     def append_at_once(k, i, above, size):
         atoms = builder.add(v.splat(builder.trunc(k, I32)), ir.Constant(words, order[i].tolist()))
@@ -209,7 +209,7 @@ def append_above(v, q, q0, bar, numbers, values, size):
 
     def append_one(first, lane, carried):
         (size,), place = carried, builder.add(first, lane)
-        kept, up, down = (builder.and_(place, I64(bits)) for bits in (~60, 12, 48))  # as `mirrored_place`
+        kept, up, down = (builder.and_(place, I64(bits)) for bits in (~60, 12, 48))  # as `mirrored_index`
         atom = builder.or_(builder.or_(kept, builder.shl(up, I64(2))), builder.lshr(down, I64(2)))
         builder.store(builder.trunc(atom, I32), builder.gep(numbers, [size]))
         builder.store(builder.load(builder.gep(q0, [place])), builder.gep(values, [size]))
@@ -229,6 +229,6 @@ def append_above(v, q, q0, bar, numbers, values, size):
     return size
 
 
-def mirrored_place(place):
+def mirrored_index(place):
     """Return the number of the atom at an index of an array in mirrored order; see `subtract_bytes`."""
     return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from flyannot.jobs.compiled import compiled, processor
+from flyannot.jobs.compiled import compiled, processor_features
 from flyannot.sparse.simd.vectors import I64, LANES, aligned_zeros, row_operation
 
 PART = 256  # features of one chain; longer chains round more, and their panels leave the cache
@@ -22,7 +22,7 @@ def _block_shape(real_bits, most_vectors):
 
     real_bits : int, the bits of a number; most_vectors : int, the most vectors of a row
     """
-    machine, features = processor()
+    machine, features = processor_features()
     n_registers, size = 16, 256 if "avx" in features else 128
     if "avx512f" in features:
         n_registers, size = 32, 512
@@ -63,7 +63,7 @@ def pack_columns(D, order=None, *, few=False):
     return panels
 
 
-def read_only(A, dtype=None):
+def as_read_only(A, dtype=None):
     """Return A as a contiguous read-only array.
 
     Kernels that read it are compiled for read-only arrays alone.
@@ -75,9 +75,14 @@ def read_only(A, dtype=None):
 
 @compiled
 def multiply(X, panels, Q):
-    """Compute Q[: len(X)] = X D^T, with a column for every lane of the panels.
+    """Compute Q[: len(X)] = X D^T for the atoms D that `pack_columns` arranged as `panels`.
 
-    X (n_samples, n_features) is contiguous.  The rows of Q begin on a cache line, as in `aligned_zeros`.
+    Parameters
+    ----------
+    X : contiguous float array (n_samples, n_features)
+    panels : float array (n_panels, n_features, n_lanes)
+    Q : float array (at least n_samples, n_panels * n_lanes), overwritten
+        Its rows begin on a cache line, as in `aligned_zeros`.
     """
     n_features = X.shape[1]
     if n_features == 0:
@@ -91,11 +96,11 @@ def multiply(X, panels, Q):
                 _multiply_wide(Q, X, panels, panel, first, last)
 
 
-def gram_of(D):
+def gram_matrix(D):
     """Return D D^T, symmetric to the bit, (n_atoms, n_atoms) in the type of D."""
     panels = pack_columns(D)
     gram = aligned_zeros((len(D), len(panels) * panels.shape[2]), D.dtype)
-    multiply(read_only(D), panels, gram)
+    multiply(as_read_only(D), panels, gram)
     return np.ascontiguousarray(gram[:, : len(D)])
 
 
@@ -118,11 +123,17 @@ def _chains(v, samples, atoms, n, vectors):
 
 
 def _put(v, sums, rows, vectors, first):
-    """Store the sums of the first part of the features, or add the sums of a later part to the stored ones.
+    """Build code that stores the sums of the first features, or adds the sums of later features to them.
 
     A row may occur several times in `rows`, so all rows are read before one is written.
 
-    v : Vectors, which builds the code; vectors : int; first : int, the first feature of the part
+    Parameters
+    ----------
+    v : Vectors, which builds the code
+    sums : list of LLVM vectors, `vectors` of each row, row after row
+    rows : list of LLVM pointers, where the sums of each sample are stored
+    vectors : int
+    first : LLVM integer, the first feature of the sums; 0 to store, otherwise to add
     """
     places = [(row, t) for row in rows for t in range(vectors)]
     is_first = v.builder.icmp_signed("==", first, I64(0))

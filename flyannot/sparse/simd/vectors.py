@@ -8,7 +8,7 @@ from functools import wraps
 import numpy as np
 from llvmlite import ir
 
-from flyannot.jobs.compiled import LazyFunction, processor
+from flyannot.jobs.compiled import LazyFunction, processor_features
 
 CHUNK = 64  # elements that one turn of a loop processes: a cache line of bytes
 LANES = 16  # elements of one vector: a cache line of float32
@@ -195,7 +195,7 @@ class Vectors:
 
     def has(self, feature):
         """Return True if the processor for which code is compiled has a feature, such as "avx512vnni"."""
-        return feature in processor()[1]
+        return feature in processor_features()[1]
 
     def byte_products(self, unsigned, signed, total):
         """Return total plus, in every lane, the products of its four unsigned and its four signed bytes."""
@@ -215,7 +215,7 @@ class Vectors:
         return total
 
     def _short_products(self, unsigned, signed, total):
-        """Return the same as `byte_products`, on a processor without an instruction for it.
+        """Return the same as `byte_products`, on a processor that has AVX2 but no VNNI.
 
         The even bytes and the odd bytes are multiplied as 16-bit numbers.
         """
