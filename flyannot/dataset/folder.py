@@ -234,8 +234,7 @@ class Annotations:
         """Return the terms among `terms` for which it is not known whether an annotated gene has them.
 
         Curators were unsure of these terms.  If curators reviewed only some terms of the gene, all its other
-        terms are
-        unknown.
+        terms are unknown.
         """
         key = self.gene_id(gene, fbgn), stage_range
         unsure = self.unsure.get(key, frozenset())

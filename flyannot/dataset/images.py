@@ -1,8 +1,7 @@
 """The images that a command is given, and the pictures that belong to a file of a run.
 
 A file of a run has the names of its images, but not their folder, since folders are moved.  The pictures are
-searched
-for in the data set that is named or recorded, and otherwise near the file.
+searched for in the data set that is named or recorded, and otherwise near the file.
 """
 
 import os

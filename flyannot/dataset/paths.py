@@ -97,11 +97,9 @@ def _table_in(folder, name):
 class ImagePaths:
     """A finder of the images that a table in `folder` names, which lists each folder once.
 
-    A name is relative to the table, or to the folder `images` beside it if nothing of that name is next
-    to the table.  A missing image gets a path next to the table.  Backslashes separate folders
-    if a file is found in this way.  macOS stores names in another Unicode form than most tables; either form
-    is
-    found.
+    A name is relative to the table, or to the folder `images` beside it if nothing of that name is next to
+    the table.  A missing image gets a path next to the table.  Backslashes separate folders if a file is
+    found in this way.  macOS stores names in another Unicode form than most tables; either form is found.
     """
 
     def __init__(self, folder):

@@ -3,9 +3,8 @@
 They are about misspelt terms, and about genes whose names a spreadsheet turned into dates or numbers.
 
 A term counts as misspelt if it is nearly a known term: it differs in capitals, spaces and signs only, or in
-one or
-two letters of one word.  Numbers must be equal, and the word must be unknown.  A known term never counts as
-misspelt.
+one or two letters of one word.  Numbers must be equal, and the word must be unknown.  A known term never
+counts as misspelt.
 """
 
 import logging

@@ -153,8 +153,7 @@ def transform_patches(transform, described):
     ------
     FlyannotError
         If the result is no `DescribedPatches`, its descriptors have another type or width, or its arrays
-        have
-        different lengths.
+        have different lengths.
     """
     changed = transform(described)
     name = getattr(transform, "func", transform).__qualname__

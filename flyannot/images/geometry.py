@@ -62,8 +62,7 @@ def warp_image(picture, matrix, size, fill=0.0):
     picture : float32 array
     matrix : float array (2, 3)
         It maps a point (x, y, 1) of the frame to a point of the picture, in pixels from the top left corner.
-        The middle of
-        the first pixel is (0.5, 0.5).
+        The middle of the first pixel is (0.5, 0.5).
     size : (width, height) of the frame
     fill : float, or one for each colour, the value outside the picture
 

@@ -1,8 +1,7 @@
 """The reader of the picture at an address, at its own size or at the standard size.
 
 The picture is scaled as a whole, or by the embryo that is found in it.  All code that reads the picture of
-an
-embryo reads it here.
+an embryo reads it here.
 """
 
 import os

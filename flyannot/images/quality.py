@@ -169,8 +169,7 @@ def _shape_warnings(mask, contrast):
     """Return the warnings about the shape of a mask.
 
     Several embryos have several cores, which are the places far from the outline.  A flat embryo also has
-    two
-    cores if only the places farthest from the outline count.
+    two cores if only the places farthest from the outline count.
 
     mask : uint8 array (height, width); contrast : median difference of its pixels from the background
     """

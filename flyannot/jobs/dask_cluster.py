@@ -198,8 +198,7 @@ def _make_function(version):
     """Return the function that workers run.
 
     It is nested, so that its code is sent and not its name. It returns three things: "" or what is wrong
-    with the worker,
-    the result of the task, and the number of its items that have ended.
+    with the worker, the result of the task, and the number of its items that have ended.
 
     version : of flyannot that the worker must have
     """

@@ -165,8 +165,7 @@ def map_ordered(work, items):
     """Yield work(item) for every item, in order, computed by the threads of this process.
 
     Items are taken by the calling thread, a few in advance. `work` should mostly run without the
-    interpreter's
-    lock.
+    interpreter's lock.
     """
     n = _n_threads.get()
     if n == 1:
@@ -312,8 +311,7 @@ class LocalProcesses:
         """Yield (index, result) of the waiting tasks; at most two tasks per worker are submitted at a time.
 
         So no worker waits, and memory stays bounded. After a worker was killed, the tasks that were running
-        then are run one
-        at a time.
+        then are run one at a time.
 
         waiting : the indices of tasks; kills : counts of killed workers by task; tell, here : as in
             `results`

@@ -163,8 +163,7 @@ class Evaluation:
         Returns
         -------
         result : dict with the keys terms, summary, notes, synthetic and evaluated of `result`; None if no
-            gene is
-            annotated
+            gene is annotated
         """
         raise NotImplementedError
 
@@ -242,8 +241,7 @@ class CrossValidation(Evaluation):
         """Open the features files: a context manager that yields a dict.
 
         The dict maps each stage range to (columns of its images, StoredFeatures). Features are read when
-        they are used,
-        so that only one stage range at a time is in memory.
+        they are used, so that only one stage range at a time is in memory.
         """
         with open_compatible(self.paths, "features") as files:
             features = {s: StoredFeatures(files, s) for s in choose_stage_ranges(files, self.stage_ranges)}
@@ -316,8 +314,7 @@ class HeldOutTest(Evaluation):
     """A test of the answers in one predictions file against curated terms.
 
     It is a fair test if the model was not trained on these genes; otherwise a note says so. Of the options
-    in
-    `train`, only `exclude_terms` and `corrections` are used.
+    in `train`, only `exclude_terms` and `corrections` are used.
     """
 
     def score(self, annotations, execution):

@@ -49,8 +49,7 @@ def describe_curation_effect(before, now):
     """Return sentences on how a change of the curated terms changed the scores.
 
     The mean AUCs that are compared are over the terms that were evaluated both times, on the same groups, by
-    the
-    present curated terms. A plain mean would change because other terms are evaluated.
+    the present curated terms. A plain mean would change because other terms are evaluated.
 
     Parameters
     ----------

@@ -19,8 +19,7 @@ class EpochRecord:
     """One line of the trace of dictionary learning; see the comments at the fields.
 
     Objectives are means over the evaluated samples.  If a sample has missing values (NaN), only its observed
-    entries
-    count, and `lam` is multiplied by their fraction.
+    entries count, and `lam` is multiplied by their fraction.
     """
 
     epoch: int

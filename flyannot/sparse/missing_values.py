@@ -32,8 +32,7 @@ def split_by_observed(X, D, lam):
     """Group samples by their observed features, and yield (rows, X, D, lam) of each group.
 
     X and D have only the observed features, and lam is multiplied by the fraction of them.  If nothing is
-    missing, there
-    is one group.
+    missing, there is one group.
     """
     X, observed = split_missing(X)
     if observed is None:
@@ -64,8 +63,7 @@ def solve_observed_lasso(X, observed, F, lam, tol):
     """Compute lasso codes of samples with missing values, for learners.
 
     The code z of a sample minimises 1/2 |M (x - z D)|^2 + lam s |z|_1, with M its s observed features.  No
-    warning
-    counts codes that miss `tol`.
+    warning counts codes that miss `tol`.
 
     Parameters
     ----------

@@ -8,8 +8,8 @@ dataclass of arrays with
     decision_values(X, n_threads=1)        (n_rows, n_terms)
     ARRAYS                                 the names, types and dimensions of its arrays, for files
 
-and, if it is linear in the features, `is_linear` and `linear_form`.  `fit_model`
-computes thresholds and probabilities for all classifiers, from the out-of-fold values.
+and, if it is linear in the features, `is_linear` and `linear_form`.  `fit_model` computes thresholds and
+probabilities for all classifiers, from the out-of-fold values.
 """
 
 from flyannot.base.registry import Registry

@@ -34,8 +34,7 @@ class Answer:
 
     image : name of the image, only if its gene is unknown
     probability : probability that a curator would give the term.  If the group was cross-validated, it is by
-        a
-        model that was not trained on the gene, because the final model would be too optimistic
+        a model that was not trained on the gene, because the final model would be too optimistic
     threshold : the answer is yes if the probability is above it
     answer : "yes", "no" or "undetermined".  It is undetermined if the probability is at its threshold, or
         nearer to it than the option `abstain_margin`
@@ -134,8 +133,7 @@ class GroupPredictions:
     held_out : bool matrix, True if the answer is by a model that was not trained on the gene
     in_training : bool (n_groups,), True if the final model was trained on the gene
     probability_threshold : float (n_terms,), thresholds of the final model; None if terms have no threshold
-        of
-        their own
+        of their own
     is_learned : bool (n_terms,), False if the final model gives all groups one probability
     n_genes : int (n_terms,), number of training genes with the term
     auc, auc_low, auc_high, precision : float (n_terms,), cross-validated; nan is untested

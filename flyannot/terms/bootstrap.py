@@ -1,10 +1,8 @@
 """Confidence intervals and comparisons of scores by the bootstrap, and calibration of probabilities.
 
 The bootstrap draws genes, not groups.  All groups of a gene enter a sample together, as often as the gene
-was
-drawn.  One draw of genes serves all terms.  In a comparison it serves both configurations, so that their
-common
-variation cancels out.  The AUC of a sample counts pairs within folds, as in `metrics`.
+was drawn.  One draw of genes serves all terms.  In a comparison it serves both configurations, so that their
+common variation cancels out.  The AUC of a sample counts pairs within folds, as in `metrics`.
 
 Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993 (percentile intervals).
 """
@@ -32,8 +30,7 @@ def bootstrap_gene_weights(*genes_of_parts, n_samples=N_SAMPLES):
     Parameters
     ----------
     genes_of_parts : one or more sequences of str, for each stage range the genes of its groups; all stage
-        ranges
-        share the drawn genes
+        ranges share the drawn genes
     n_samples : int
 
     Returns
@@ -150,8 +147,7 @@ def compare_outcomes(first, second):
         - "mean" : such a dict for the mean over these terms; None without terms
 
         p is two-sided: twice the fraction of samples on the rarer side of 0, at most 1.  The measured
-        difference
-        counts as a sample.
+        difference counts as a sample.
     """
     common = [s for s in first["evaluated"] if s in second["evaluated"]]
     paired = {s: _paired(*(_evaluated_terms(result, s) for result in (first, second))) for s in common}
@@ -288,8 +284,7 @@ def calibration_error(probability, truth):
     """Return the expected calibration error (ECE) over ten bins of equal width.
 
     It is the mean absolute difference between the mean probability of a bin and its fraction of positives.
-    Bins
-    are weighted by their numbers of probabilities.
+    Bins are weighted by their numbers of probabilities.
 
     Parameters
     ----------

@@ -150,8 +150,7 @@ def _fill_unobserved(Y, observed, smoother):
     """Return Y, in which each unobserved entry is replaced by its own fitted value.
 
     The fit is linear in Y: fitted = (J/n + smoother) Y, where J is a matrix of ones.  So the unobserved
-    entries of
-    a term solve a system of linear equations.
+    entries of a term solve a system of linear equations.
 
     Parameters
     ----------

@@ -1,12 +1,10 @@
 """Rows of features for classifiers: scaled to length 1, or rewritten as shorter rows.
 
 The shorter rows have the same inner products.  Linear models, distances and cosines depend on rows only
-through
-their inner products K = X X^T.  K adds up over blocks of columns, so that X need not be in memory.
+through their inner products K = X X^T.  K adds up over blocks of columns, so that X need not be in memory.
 `CholeskyBasis` is a factor A with A A^T = K, which has as many columns as there are rows.  A model of A is
-also a
-model of X: if A^T b are its weights, X^T b are the weights for X.  For other rows, such as queries, only the
-projection onto the span of the rows matters.
+also a model of X: if A^T b are its weights, X^T b are the weights for X.  For other rows, such as queries,
+only the projection onto the span of the rows matters.
 """
 
 from dataclasses import dataclass

@@ -21,8 +21,7 @@ def assign_gene_folds(genes, n_folds, rng, *, positive=None):
     rng : numpy Generator
     positive : bool sequence, True for each of `genes` that has a certain term; None for no term
         Genes with the term are spread evenly over the folds, too.  If at least n_folds genes have it and at
-        least
-        n_folds lack it, every fold gets both kinds.
+        least n_folds lack it, every fold gets both kinds.
 
     Returns
     -------

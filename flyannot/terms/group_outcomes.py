@@ -102,8 +102,7 @@ def format_scores_json(result):
     """Format a dict of scores as the text of scores.json.
 
     The text is indented, except that the predictions for the groups of a stage range take one line.  A
-    `digest` of
-    everything else is added, by which damage is noticed.
+    `digest` of everything else is added, by which damage is noticed.
     """
     result = add_digest(json.loads(json.dumps({k: v for k, v in result.items() if k != "digest"})))
     text = json.dumps({k: v for k, v in result.items() if k != "evaluated"}, indent=1, ensure_ascii=False)

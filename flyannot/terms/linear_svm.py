@@ -100,8 +100,7 @@ def training_bytes(n_rows, n_features, n_terms, n_threads=1):
     """Estimate how many bytes of memory training needs beyond its arguments.
 
     These are the coordinates with the inner products, the weights, and for every thread the rows of a fold
-    and
-    liblinear's copy of them.  Without enough memory liblinear would end in a segmentation fault.
+    and liblinear's copy of them.  Without enough memory liblinear would end in a segmentation fault.
     """
     rank = min(n_rows, n_features)
     coordinates = 8 * n_rows * (n_rows + rank + COLUMNS if _is_wide(n_rows, n_features) else rank)
@@ -171,8 +170,7 @@ def _train_term(A, term, *, genes, seed, n_folds):
     A : float64 array (n_rows, n_coordinates), as `_coordinates` returns
     term : (positive, rows)
         `positive` is a bool array (n_rows,), True for rows with the term.  `rows` is an index of the rows
-        for
-        which that is known.
+        for which that is known.
     genes : array (n_rows,), the gene of each row
     seed : int, for the folds
     n_folds : int

@@ -191,8 +191,7 @@ def _precision_sum(values, truth):
     """Return the sum of the expected precisions at the positives of one ranking, for `average_precision`.
 
     Groups with equal values form a tie, whose order is open.  Let a tie have m groups, t of them positive,
-    after a
-    groups with b positives.  Its place j = 1..m is positive with probability t / m.  Then there are
+    after a groups with b positives.  Its place j = 1..m is positive with probability t / m.  Then there are
     (j - 1) (t - 1) / (m - 1) positives before it in the tie, on average.
 
     Parameters

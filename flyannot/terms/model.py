@@ -29,10 +29,8 @@ class Model:
     """A trained classifier of all terms of a stage range, with calibrated probabilities.
 
     The probability is 1 / (1 + exp(-(slope value + offset))).  The answer is yes if the decision value is
-    above the
-    threshold of the term.  Without thresholds, it is yes to the terms of a group with the largest expected
-    F1
-    (`suggestion_thresholds`).
+    above the threshold of the term.  Without thresholds, it is yes to the terms of a group with the largest
+    expected F1 (`suggestion_thresholds`).
 
     method : name of the classifier in CLASSIFIERS
     scorer : Scorer, which computes the decision values
@@ -115,8 +113,7 @@ class Model:
         """Return all arrays of the model by name, for a file.
 
         Names that begin with "scorer/" belong to the scorer.  All other arrays have one entry for each term.
-        All are
-        integers or floats.
+        All are integers or floats.
         """
         scorer = {f"scorer/{name}": array for name, array in self.scorer.arrays().items()}
         of_terms = {name: getattr(self, _FIELDS.get(name, name)) for name in PER_TERM}
@@ -244,8 +241,7 @@ def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
     -------
     auc, low, high : float64 arrays (n_terms,)
         All three are nan (untested) if fewer than LEAST_GENES genes have the term or lack it, or if no fold
-        has
-        both classes.
+        has both classes.
     """
     (weights,) = bootstrap_gene_weights(genes)
     areas = np.full((3, Y.shape[1]), np.nan)

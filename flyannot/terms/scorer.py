@@ -1,10 +1,8 @@
 """The base class of classifiers: a frozen dataclass of arrays that computes decision values.
 
 It is not always known whether a group has a term.  `observed` is a bool array (n_rows, n_terms), True where
-it is
-known; None stands for everywhere.  Y is False where it is not known.  The result of a classifier must not
-depend
-on these entries.
+it is known; None stands for everywhere.  Y is False where it is not known.  The result of a classifier must
+not depend on these entries.
 """
 
 from collections.abc import Callable

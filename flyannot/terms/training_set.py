@@ -57,10 +57,8 @@ class TrainingSet(LabelledRows):
     """The annotated groups of a stage range as LabelledRows.
 
     X has no columns until `with_features` reads it.  If there are fewer rows than features and the method is
-    linear,
-    the rows are then coordinates in a basis of their span (`feature_rows`).  `in_features` converts a scorer
-    of
-    such rows to a scorer of features.
+    linear, the rows are then coordinates in a basis of their span (`feature_rows`).  `in_features` converts
+    a scorer of such rows to a scorer of features.
 
     groups : Groups
     """

@@ -2,10 +2,8 @@
 
 The square roots of the features of an image are reduced to a sketch: sums of features with random signs.
 Sketches nearly preserve the angle between two images.  The distance of an image is one minus the largest
-cosine
-to a training image of another gene.  Its unlikeness is a rank: the fraction of training images whose own
-distance
-is smaller.  So one in twenty images like the training images is above UNLIKE.
+cosine to a training image of another gene.  Its unlikeness is a rank: the fraction of training images whose
+own distance is smaller.  So one in twenty images like the training images is above UNLIKE.
 """
 
 from dataclasses import dataclass

@@ -187,8 +187,7 @@ def _resolve_rows(rows, genes, log, sort, nothing):
     """Yield (row, gene, stage range) for rows whose gene and stage range are known; the log gets the others.
 
     rows : list of SourceRow; genes : GeneTable; sort : of things for the log; nothing : reason for a row
-        without
-        items
+        without items
     """
     for row in rows:
         stage_range = parse_published_stage(row.stage)

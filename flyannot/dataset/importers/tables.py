@@ -49,8 +49,7 @@ class TableFormat:
         It returns "images", "terms" (annotations), or None for another table.
     parse : function of (first row, cells of a row)
         It returns a dict of the fields of a `SourceRow`, without table and line. It raises ValueError, whose
-        text says
-        why the row cannot be used.
+        text says why the row cannot be used.
     has_header : True if the first row names the columns
     columns : description of the tables, for an error message
     tables_in : function of the folder of images that returns the list of tables in it
@@ -188,8 +187,7 @@ class PictureFolder:
     """The pictures below a folder, which can be found by the names in published tables.
 
     No path leads out of the folder. `N_s.bmp`, `insituN_s.bmp` and `insituN.jpe` are the same picture, where
-    N is BDGP's
-    number of it.
+    N is BDGP's number of it.
     """
 
     def __init__(self, folder):

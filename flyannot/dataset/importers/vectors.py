@@ -95,8 +95,7 @@ def read_vectors(path):
     -------
     vectors : dict, stage range -> (columns, vectors)
         The columns of the images are a dict of lists of str. The vectors are float32 (n_images, n_features),
-        in the
-        order of features files.
+        in the order of features files.
 
     Raises
     ------

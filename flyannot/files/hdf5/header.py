@@ -1,9 +1,8 @@
 """The header of an HDF5 file: its kind, its origin and a digest of its contents, in root attributes.
 
-The digest depends on the contents only, not on the bytes that HDF5 chooses for them. It covers attributes and
-small datasets, and is checked whenever a file is opened. The large datasets (LARGE_DATASETS) have one digest
-for each
-image, in the small dataset `content`. It is checked when the rows of the image are read.
+The digest depends on the contents only, not on the bytes that HDF5 chooses for them. It covers attributes
+and small datasets, and is checked whenever a file is opened. The large datasets (LARGE_DATASETS) have one
+digest for each image, in the small dataset `content`. It is checked when the rows of the image are read.
 """
 
 import hashlib

@@ -1,10 +1,8 @@
 """Outputs in parts: each part (64 images) is a whole file, which survives any interruption.
 
 The images alone decide how an output is divided, never the number of jobs. The name of a part is a digest of
-its
-inputs, and its header has the digests of its images as the worker read them. So a later run reuses exactly
-the
-parts that are still valid.
+its inputs, and its header has the digests of its images as the worker read them. So a later run reuses
+exactly the parts that are still valid.
 """
 
 import shutil

@@ -160,8 +160,7 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
     encode_rows : kernel (Q, squares, begin, problem, scratch, codes, largest)
         Q holds the products of some samples with all atoms, and `squares` their |x|^2.  `begin` holds the
         arrays (first, atom, value) of the start codes.  The kernel fills codes, which is (first, atom,
-        value)
-        too, long enough for every possible code.  It fills `largest` with an upper bound, except for
+        value) too, long enough for every possible code.  It fills `largest` with an upper bound, except for
         rounding, of the largest |D (x - z D)|.  If codes may not be negative, it is the largest D (x - z D).
         If no bound is known, it is inf.
     problem : the data that all samples share, with `gram` (n_atoms, n_atoms) and `lam`

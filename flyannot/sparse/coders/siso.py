@@ -62,8 +62,8 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Return codes of X over very many atoms, each within a given duality gap of its minimum.
 
     Residuals are compared with float32 atoms in float32.  All other work is in float64.  Parameters and
-    result are those of every coder (`coders`).  A `gram` of float32 is not used, because
-    its rounding would change the problem.
+    result are those of every coder (`coders`).  A `gram` of float32 is not used, because its rounding would
+    change the problem.
     """
     X, D, squares, norms = samples
     problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), exact_gram(D, gram))

@@ -76,10 +76,8 @@ def run_processor(i, batch, atoms, past, rates, scratch, codes):
     """Do the work of processor i in one iteration.
 
     With the objective itself as surrogate, whole codes are solved for the present dictionary, then the block
-    of atoms
-    for these codes.  With the surrogate of Eq. 2, one proximal step moves the block of atoms and the entries
-    of the
-    codes in the block, both from one iterate (D, codes).
+    of atoms for these codes.  With the surrogate of Eq. 2, one proximal step moves the block of atoms and
+    the entries of the codes in the block, both from one iterate (D, codes).
 
     Parameters
     ----------

@@ -49,10 +49,9 @@ class LagrangeDual(Learner):
     """The batch learner by the Lagrange dual: once per epoch exact codes, then the exact dictionary.
 
     The package `learners` describes learners.  All work is in float64.  Neither half of an epoch raises the
-    objective
-    over all samples.  At the end of an epoch, an atom that no code used is replaced by a sample, scaled to
-    norm 1.
-    These samples are drawn at the beginning of the epoch, n_atoms of them, without zero samples.
+    objective over all samples.  At the end of an epoch, an atom that no code used is replaced by a sample,
+    scaled to norm 1. These samples are drawn at the beginning of the epoch, n_atoms of them, without zero
+    samples.
     """
 
     Options = LagrangeDualOptions
@@ -178,8 +177,7 @@ def _newton_step(A, B, c, scale, point):
     """Return the next _DualPoint by a projected Newton step, or None if no step lowers the value.
 
     An atom at Lambda_i = 0 that the gradient keeps there is left out, because its part of the Hessian would
-    bend the
-    step of the others.  The others move along the Newton direction, and stop at zero.
+    bend the step of the others.  The others move along the Newton direction, and stop at zero.
 
     Parameters
     ----------

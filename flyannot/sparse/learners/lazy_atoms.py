@@ -87,10 +87,8 @@ class LazyAtoms:
         """Run one pass of block coordinate descent over all atoms, on some features.
 
         Every atom with a non-zero code moves to the minimum of 1/2 tr(D' D A) - tr(D' B) over its entries on
-        the
-        features.  The other atoms are fixed.  Then it is projected onto the ball.  The order of the blocks
-        of atoms is
-        random, and the order within each block, too.
+        the features.  The other atoms are fixed.  Then it is projected onto the ball.  The order of the
+        blocks of atoms is random, and the order within each block, too.
 
         Parameters
         ----------

@@ -83,12 +83,9 @@ class MODL(OL):
     """Masked online dictionary learning; the package `learners` describes learners.
 
     Every mini-batch uses a random mask of s of the p features.  Random permutations of the features are cut
-    into
-    `reduction` masks.  Codes minimise 1/2 |M (x - z D)|^2 + lam s/p penalty(z).  A is updated as in OL.  The
-    rows of B
-    in the mask are updated with counts of their own.  The pass over the atoms changes their entries on the
-    mask only.
-    Everything except the codes costs 1 / reduction of its cost in OL.
+    into `reduction` masks.  Codes minimise 1/2 |M (x - z D)|^2 + lam s/p penalty(z).  A is updated as in OL.
+    The rows of B in the mask are updated with counts of their own.  The pass over the atoms changes their
+    entries on the mask only. Everything except the codes costs 1 / reduction of its cost in OL.
 
     NaN in a sample is a missing value.  No mask selects it, and s counts the other features.  With
     reduction 1 and nothing missing, MODL equals OL bit for bit.  With projection "exact", the residuals of

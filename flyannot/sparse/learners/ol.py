@@ -63,8 +63,7 @@ class OL(Learner):
 
     Then every atom in turn moves to its minimum of 1/2 tr(D' A D) - tr(D' B), with the other atoms fixed,
     and is projected onto the unit ball.  t counts mini-batches; a short one counts as a fraction.  `recency`
-    makes w
-    larger.  With beta = 1 and recency = 0, A and B are the means over all samples so far.
+    makes w larger.  With beta = 1 and recency = 0, A and B are the means over all samples so far.
     """
 
     Options = OLOptions
@@ -182,8 +181,7 @@ class OL(Learner):
         """Return the number of mini-batches over which a mean averages, after t mini-batches.
 
         It is t^beta, or fewer by `recency`, and at most t.  A fraction t <= 1 of a first mini-batch has
-        weight 1.  A feature
-        that was never seen has horizon 1.
+        weight 1.  A feature that was never seen has horizon 1.
         """
         recency = self.options.recency
         least = len(self._A) / self.options.batch_size  # with fewer A would be singular

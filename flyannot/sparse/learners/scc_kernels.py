@@ -231,8 +231,7 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam,
     """Minimise over z[j] for every atom j in order o, and update r = x - z D.
 
     The bytes D8 and r8 rule out most atoms whose code stays zero.  The non-zeros are listed in `support`, in
-    that
-    order, and their number is returned.
+    that order, and their number is returned.
 
     Parameters
     ----------
