@@ -166,12 +166,15 @@ def _find_bodies(grey):
 
 
 def _shape_warnings(mask, contrast):
-    """Return the warnings about the shape of a mask.
+    """Return the warnings about the shape of a mask: a list with one of three warnings, or [].
 
-    Several embryos have several cores, which are the places far from the outline.  A flat embryo also has
-    two cores if only the places farthest from the outline count.
+    Embryos that touch each other are told apart by their cores, the places far from the outline: one embryo
+    has one core.
+    A flat embryo has two cores if only the very farthest places count, so two limits are tried.
 
-    mask : uint8 array (height, width); contrast : median difference of its pixels from the background
+    mask : uint8 array (height, width)
+    contrast : median difference of its pixels from the background; below _PALE, gaps in the outline are
+        usual
     """
     cv2 = load_opencv()
     depth = cv2.distanceTransform(mask, cv2.DIST_L2, cv2.DIST_MASK_3)

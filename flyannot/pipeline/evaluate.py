@@ -172,15 +172,17 @@ class Evaluation:
 
         Parameters
         ----------
-        execution : Execution
+        execution : Execution, with the workers and the progress function; None for this process alone
 
         Returns
         -------
-        result : dict, as `score_terms` returns, with
+        result : dict, as `score_terms` returns, with these additional keys:
 
-            - `notes`, sentences, and `synthetic`, whether images are;
-            - `evaluated`, the predictions for every group as `outcomes_to_json` returns them;
-            - `model`, a digest or None, and `made_from`, digests of the inputs, and options.
+            - notes : list of sentences for the user
+            - synthetic : bool, True if images were drawn by a program
+            - evaluated : dict, the predictions for every group as `outcomes_to_json` returns them
+            - model : digest of the model that was evaluated, or None
+            - made_from : dict of the digests of all inputs, and of all options
 
         Raises
         ------

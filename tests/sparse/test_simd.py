@@ -10,7 +10,7 @@ import pytest
 from flyannot.sparse.coders.cd import make_problem, make_scratch
 from flyannot.sparse.coders.cd_kernels import correlate_all, mirrored
 from flyannot.sparse.kernels import kernel
-from flyannot.sparse.simd.gram_rows import append_above, find_largest, largest_in_chunks, mirrored_index
+from flyannot.sparse.simd.gram_rows import append_above, find_largest, max_magnitude_of_chunks, mirrored_index
 from flyannot.sparse.simd.product import PART, gram_matrix, multiply, pack_columns
 from flyannot.sparse.simd.vectors import LANES, aligned_zeros
 from tests.sparse.twins import slow_product
@@ -98,7 +98,7 @@ def appended(q, q0, bar, numbers, values, size):
 
 @kernel
 def largest(q):
-    return largest_in_chunks(q)
+    return max_magnitude_of_chunks(q)
 
 
 @kernel

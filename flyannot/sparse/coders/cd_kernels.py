@@ -36,7 +36,7 @@ from flyannot.sparse.simd.gram_rows import (
     FOUR,
     append_above,
     find_largest,
-    largest_in_chunks,
+    max_magnitude_of_chunks,
     largest_magnitude,
     mirrored_index,
     subtract_bytes,
@@ -108,7 +108,7 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             bound, error = correlate_all(q0, support.atoms, support.z, n, slack, problem, s)
         for i in range(size):  # q is known exactly on the working set
             s.q[mirrored(s.work.atoms[i])] = 0
-        largest = largest_in_chunks(s.q)
+        largest = max_magnitude_of_chunks(s.q)
         bar = max(bound, s.q.dtype.type(ENTRANTS) * largest)
         n_old = size
         size = _join_set(bar, q0, size, n_pending, s)

@@ -107,7 +107,10 @@ def make_scratch(n_atoms):
 
 @kernel
 def encode_rows(Q, squares, start, problem, scratch, codes, largest):
-    """Solve one sample after the other; `solve_in_blocks` describes the arguments."""
+    """Solve the lasso of one sample after the other by feature-sign search, and store the codes.
+
+    The kernel is called by `solve_in_blocks`, which describes its arguments.
+    """
     first, atom, value = codes
     for i in range(len(squares)):
         n = read_start_code(start, i, problem.gram, scratch.atoms, scratch.z)

@@ -127,7 +127,7 @@ def inner_product(v, a, b, width):
 
 
 @row_operation(1)
-def largest_in_chunks(v, q):
+def max_magnitude_of_chunks(v, q):
     """Return the largest |q[k]| of a whole array of chunks. v : Vectors, which builds the code."""
     q = v.row(q)
     tops = v.each_chunk(

@@ -105,9 +105,19 @@ def gram_matrix(D):
 
 
 def _chains(v, samples, atoms, n, vectors):
-    """Add up n features: return `vectors` sums for each sample, in a list, sample after sample.
+    """Build the sums of products of n features, for blocks of samples and atoms.
 
-    v : Vectors, which builds the code; samples, atoms : rows of the operands
+    Parameters
+    ----------
+    v : Vectors, which builds the code
+    samples : list of rows of samples
+    atoms : row of packed atoms
+    n : number of features
+    vectors : int, how many vectors of atoms there are
+
+    Returns
+    -------
+    sums : list of vectors: `vectors` sums of the first sample, then of the second, and so on
     """
 
     def feature(k, sums):
