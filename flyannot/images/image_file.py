@@ -42,10 +42,12 @@ _SIXTEEN_BIT = {"I;16", "I;16L", "I;16B", "I;16N", "I"}
 def decode_image(path, mode, planes=()):
     """Decode a picture file at its own size, and check it.
 
-    Colour becomes Rec. 601 luma, exactly as by Pillow's mode "L".  Transparent pixels become white.  16-bit
-    RGB is rounded to 8 bits.  The white of 16-bit grey levels is the largest number of 8, 12, 14 or 16 bits:
-    as many as the file says, or as its numbers need.  Floats range from 0 to 1 or, if one exceeds 1, from 0
-    to 255.  An EXIF or TIFF orientation is applied, as by a viewer.
+    Colour becomes Rec. 601 luma, exactly as by Pillow's mode "L".  Transparent pixels become white.  Of
+    16-bit
+    RGB the upper 8 bits are kept.  The white of 16-bit grey levels is the largest number of 8, 12, 14 or 16
+    bits: as many as the file says, or as its numbers need.  Floats range from 0 to 1 or, if one exceeds 1,
+    from
+    0 to 255.  An EXIF or TIFF orientation is applied, as by a viewer.
 
     Parameters
     ----------
@@ -56,7 +58,9 @@ def decode_image(path, mode, planes=()):
     Returns
     -------
     picture : uint8 or float32 array from 0 to 255
-        The grey levels (height, width); with "RGB", if the file has colours, (height, width, 3).
+        With "L" the grey levels (height, width).  With "RGB" an array (height, width, 3), or (height, width)
+        if
+        the file has grey levels of 16 bits, floats, or grey planes of a microscope.
 
     Raises
     ------

@@ -173,9 +173,14 @@ def _sum_up(levels, sums):
 
 @compiled
 def _measure_scatter(sums, corners, patch_px, scatter):
-    """Compute n sum(x^2) - sum(x)^2 = n^2 var of the grey levels x of each patch, exact modulo 2^64.
+    """Compute n sum(x^2) - sum(x)^2 = n^2 var of the n grey levels x of each patch, exact modulo 2^64.
 
-    sums : integral images, as `_sum_up` fills them; scatter : uint64 array (n_patches,), filled
+    Parameters
+    ----------
+    sums : int64 array (2, height + 1, width + 1), integral images, as `_sum_up` fills them
+    corners : int array (n_patches, 2), top left pixels (row, column)
+    patch_px : int, side of a patch in pixels
+    scatter : int64 array (n_patches,), overwritten with the result
     """
     for k in range(corners.shape[0]):
         top, left = corners[k, 0], corners[k, 1]

@@ -17,8 +17,8 @@ from flyannot.images.quality import SEVERAL_EMBRYOS, UNCLEAR, picture_warnings
 from flyannot.images.registration import dilate_mask, label_connected_parts
 
 _WORK_PX = 1000  # longest side of the small copy, in which embryos are searched for
-_CLOSED_PX = 4  # gaps of this width in the small copy are closed
-_OPENED_PX = 8  # and bumps of this width removed
+_CLOSED_PX = 4  # half the width of the gaps in the small copy that are closed
+_OPENED_PX = 8  # half the width of the bumps that are removed
 _LEAST_PIXELS = 400  # anything smaller in the small copy is dust
 _DUST = 0.05  # relative to the median area of the embryos; anything smaller is dust
 _SMALL = 0.4  # relative to the median area; anything smaller is not a whole embryo
@@ -182,9 +182,12 @@ def _place(pose, mask, picture):
 def _rejection(pose, has_shape, mask, part):
     """Return the reason why a mask is not an embryo that can be used, or "".
 
-    pose : EmbryoPose; has_shape : True if it has the shape of one embryo; mask : bool array; part : its area
-        relative to
-    the usual area of the candidates
+    Parameters
+    ----------
+    pose : EmbryoPose
+    has_shape : True if the mask has the shape of one embryo
+    mask : bool array (height, width), in the small copy of the photograph
+    part : float, area of the mask over the median area of all masks that have the shape of one embryo
     """
     sides = (mask, mask[::-1], mask.T, mask.T[::-1])
     if max(side[_CUT_PX].sum() * side[0].any() for side in sides) > _CUT * 2 * pose.half_sides[1]:

@@ -16,8 +16,8 @@ _WORK_PX = 400  # longest side of the small copy, in which the embryo is searche
 _LEAST_STEP = 6.0  # grey levels between background and embryo
 _NOISE_STEP = 4.0  # the same, in standard deviations of the background
 _SLOPE = 30.0  # grey levels by which the background may differ from its median
-_CLOSED = 0.015  # width of the gaps that are closed, relative to the longest side
-_OPENED = 0.02  # width of the bumps that are removed
+_CLOSED = 0.015  # half the width of the gaps that are closed, relative to the longest side
+_OPENED = 0.02  # half the width of the bumps that are removed
 _LEAST_AREA = 0.02  # part of the picture that an embryo covers
 _LEAST_PIXELS = 50  # pixels of the small copy that an embryo covers
 _ASPECTS = (1.8, 3.8)  # length over height; for 165 embryos of FlyExpress 2.4 to 2.8
@@ -97,7 +97,8 @@ def embryo_mask(grey):
 def foreground_mask(grey, close_px, open_px):
     """Return the pixels that differ from the background, bool array (height, width).
 
-    Gaps up to `close_px` are closed and holes filled.  Then bumps and dust up to `open_px` are removed.
+    Gaps up to 2 `close_px` wide are closed and holes filled.  Then bumps and dust up to 2 `open_px` wide are
+    removed.
     """
     off = np.abs(grey - _background(grey))
     noise = 1.4826 * np.median(border_values(off))

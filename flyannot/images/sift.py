@@ -161,9 +161,18 @@ def _reflect(length, radius):
 
 
 def _orientation_maps(image, before, after):
-    """Return the gradient energy in 8 directions, float32 (height, width * 8), with margins of zeros.
+    """Return the gradient energy in 8 directions, with margins of zeros.
 
-    before, after : (rows, columns) of the margins
+    Parameters
+    ----------
+    image : float32 array (height, width), smoothed
+    before : int, width in pixels of the margin above and to the left
+    after : int, width in pixels of the margin below and to the right
+
+    Returns
+    -------
+    maps : float32 array (height + before + after, (width + before + after) * 8)
+        Number 8 * column + k of a row is the energy in direction k.
     """
     height, width = image.shape
     margins = before + after
@@ -201,13 +210,18 @@ def _row_order(corners):
 
 @compiled
 def _smooth_image(image, taps, rows, columns, line, smoothed):
-    """Convolve the rows of an image with a symmetric kernel, then its columns.
+    """Convolve an image with a symmetric kernel: down its columns, then along its rows.
 
     Pixels are added in mirrored pairs, so that a mirrored image gives mirrored bits.
 
-    taps : half of the kernel; rows, columns : indices of the pixels, with reflected ones; line, smoothed :
-        arrays that are
-    filled
+    Parameters
+    ----------
+    image : float32 array (height, width)
+    taps : float32 array (radius + 1,), half of the kernel from its middle
+    rows : int array (height + 2 radius,), indices of the rows, with reflected ones on both sides
+    columns : int array (width + 2 radius,), the same for the columns
+    line : float32 array (width + 2 radius,), overwritten: one row after the first convolution
+    smoothed : float32 array (height, width), overwritten with the result
     """
     radius = len(taps) - 1
     height, width = image.shape
@@ -293,9 +307,10 @@ def _contract_patches(maps, corners, order, first, weights, scratch, descriptors
     maps : float32 array, as `_orientation_maps` returns
     corners : int array (n_patches, 2)
     order : int array, as `_row_order` returns
-    first, weights : as `_bin_weights` returns
-    scratch : as `_scratch` returns
-    descriptors : uint8 array (n_patches, 128), filled
+    first : int array (4,), first pixel of each bin, as `_bin_weights` returns, plus the margin of the maps
+    weights : as `_bin_weights` returns
+    scratch : as `_scratch` returns; overwritten
+    descriptors : uint64 array (n_patches, 16), overwritten: 128 bytes of each patch, 8 orientations a word
     """
     bands, cells, histogram, flat, partial, quantised, words = scratch
     top = -1

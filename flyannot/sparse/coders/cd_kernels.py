@@ -36,8 +36,8 @@ from flyannot.sparse.simd.gram_rows import (
     FOUR,
     append_above,
     find_largest,
-    max_magnitude_of_chunks,
     largest_magnitude,
+    max_magnitude_of_chunks,
     mirrored_index,
     subtract_bytes,
 )
