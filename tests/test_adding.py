@@ -39,7 +39,7 @@ from benchmarks.findings import not_runnable
 from flyannot.terms.ridge import Ridge
 from flyannot.cli.shared.options import Command
 from flyannot.dataset.importers import Importer
-from flyannot.base.options import Count, Options, option
+from flyannot.base.options import IntegerType, Options, option
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.blocks import Codes
 from flyannot.sparse.coders.verified import Coder
@@ -59,7 +59,7 @@ def liar(samples, lam, **rules):
 class DummyOptions(Options):
     """The dummy's."""
 
-    zeal: int = option(1, Count(), "How often the dummy nods.")
+    zeal: int = option(1, IntegerType(), "How often the dummy nods.")
 
 
 class Learner(LagrangeDual):

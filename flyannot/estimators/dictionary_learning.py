@@ -295,6 +295,11 @@ def _generator(random_state):
 
 
 def sample_scale(X):
-    """Return the power of two by which samples (n, n_features) are divided before learning."""
+    """Return the power of two by which samples are divided before learning, so that float32 can square them.
+
+    It is 1 unless the norms are extremely large or small.
+
+    X : float array (n, n_features)
+    """
     largest = max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)) if X.size else 0.0  # no copy
     return power_of_two_scale(float(largest) * np.sqrt(X.shape[1]))

@@ -21,7 +21,7 @@ from flyannot import __version__
 from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.packages import import_optional
 from flyannot.files.atomic_file import explain_write_errors
-from flyannot.jobs.progress_events import send_progress
+from flyannot.jobs.progress_events import use_progress_callbacks
 from flyannot.jobs.resources import limit_worker_threads
 
 log = logging.getLogger("flyannot")
@@ -258,7 +258,7 @@ def run_packed(packed_task, worker):
         if mark is not None and not mark.exists():  # the run has ended
             raise FlyannotError(f"{worker} does not see {mark} any more", fix=_SHARE)
 
-    with send_progress(count):
+    with use_progress_callbacks(count):
         return "", work(task), n_items
 
 

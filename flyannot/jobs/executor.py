@@ -20,7 +20,7 @@ from typing import Any
 from flyannot.base.errors import FlyannotError
 from flyannot.base.system import defer_interrupts
 from flyannot.base.text import pluralise
-from flyannot.jobs.progress_events import report_compilation, send_progress
+from flyannot.jobs.progress_events import report_compilation, use_progress_callbacks
 from flyannot.jobs.resources import (
     THREAD_VARIABLES,
     create_thread_pool,
@@ -148,7 +148,7 @@ class Executor(AbstractContextManager):
             pace.count(n)
             tell(n)
 
-        with self.threads(n_threads), limit_blas_threads(), send_progress(told if pace else tell):
+        with self.threads(n_threads), limit_blas_threads(), use_progress_callbacks(told if pace else tell):
             return work(task)
 
     @contextmanager
@@ -400,7 +400,7 @@ def _run_in_worker(i, work, task):
 
     _tell(_BEGINS, i)
     try:
-        with send_progress(count, partial(_tell, _COMPILES, 0)):
+        with use_progress_callbacks(count, partial(_tell, _COMPILES, 0)):
             result = work(task)
         _tell(_ITEMS, n_items)
         return result

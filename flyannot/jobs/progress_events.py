@@ -16,7 +16,7 @@ _said = {"compiles": False}
 
 
 @contextmanager
-def send_progress(on_items, on_compile=None):
+def use_progress_callbacks(on_items, on_compile=None):
     """Set the functions that are called when an item ends or a kernel is compiled: a context manager.
 
     on_items : function called with 1 for each item; on_compile : function without parameters, or None

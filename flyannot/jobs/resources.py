@@ -81,7 +81,10 @@ def _cgroup_bytes():
 
 
 def _cgroup_processors():
-    """Return the number of processors that the control groups guarantee to this process."""
+    """Return the number of processors to which the control groups limit this process.
+
+    Math.inf without a limit.
+    """
     paid = math.inf
     for folder, version in _control_groups("cpu"):
         names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")

@@ -62,8 +62,8 @@ def encode_observed(encode, X, D, lam, *, tol, n_threads=1):
 def solve_observed_lasso(X, observed, F, lam, tol):
     """Compute lasso codes of samples with missing values, for learners.
 
-    The code z of a sample minimises 1/2 |M (x - z D)|^2 + lam s |z|_1, with M its s observed features.  No
-    warning counts codes that miss `tol`.
+    Let M keep the observed features of a sample, and s be their number.  The code z of the sample minimises
+    1/2 |M (x - z D)|^2 + lam s |z|_1.  A code that misses `tol` causes no warning.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def validate_lam(lam):
 
 
 def objective(X, D, Z, lam):
-    """Compute P(z) of every sample.
+    """Compute the lasso objective P(z) = 1/2 |x - z D|^2 + lam |z|_1 of every sample x with its code z.
 
     Parameters
     ----------

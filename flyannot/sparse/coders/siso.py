@@ -213,21 +213,22 @@ def solve_active_set(x, code, joining, gap, problem, small):
 
 
 def largest_correlations(D, R, lam, n_best, actives):
-    """Compare residuals with all atoms.
+    """Find for each residual r the largest |d_k r| over all atoms d_k, and the atoms that violate optimality most.
 
     Parameters
     ----------
     D : float array (n_atoms, n_features)
-    R : float array (n, n_features)
-        The bits of a correlation depend on the atom and on the residual alone.
+    R : float array (n, n_features), residuals
+        A correlation has the same bits for any other residuals in R.
     lam : float
     n_best : int >= 1
-    actives : list of n sorted integer arrays, atoms that are left out
+    actives : list of n sorted int arrays, the active atoms of each residual
 
     Returns
     -------
-    largest : float array (n,), the largest |d_k r| of each residual, over the atoms left out too
-    best : list of n integer arrays, at most `n_best` atoms with the largest |d_k r| > lam, largest first
+    largest : float array (n,), the largest |d_k r| of each residual, over all atoms
+    best : list of n int arrays
+        The atoms with the largest |d_k r| > lam that are not active: at most `n_best`, the largest first.
     """
     n = len(R)
     active = _joined(actives)

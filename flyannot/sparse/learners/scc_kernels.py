@@ -24,7 +24,7 @@ from flyannot.sparse.simd.atom_rows import (
     dot,
     lowest_set_bit,
     round_residual,
-    round_row,
+    scale_and_quantise_row,
     update_row,
 )
 from flyannot.sparse.simd.vectors import padded_zeros
@@ -111,7 +111,7 @@ def round_dictionary(D, norm2, D8, rounding, reach):
     scale = D.dtype.type(reach / 127)
     rounding[0], rounding[1], rounding[2], rounding[3] = scale, 0.0, reach, 1.0
     for j in range(len(D)):
-        _, error2 = round_row(D, j, D.dtype.type(1), D8, scale)
+        _, error2 = scale_and_quantise_row(D, j, D.dtype.type(1), D8, scale)
         rounding[1] = max(rounding[1], 1.0001 * np.sqrt(error2))
         rounding[3] = max(rounding[3], np.sqrt(norm2[j]))
 
@@ -349,7 +349,7 @@ def _step_atoms(atoms, n_support, rules, visit, scratch):
             factor = one / np.sqrt(a)
             a = one
         norm2[j] = a
-        largest, error2 = round_row(D, j, factor, D8, rounding[0])
+        largest, error2 = scale_and_quantise_row(D, j, factor, D8, rounding[0])
         rounding[1] = max(rounding[1], 1.0001 * np.sqrt(error2))
         if largest > rounding[2]:
             round_dictionary(D, norm2, D8, rounding, 1.25 * largest)

@@ -57,7 +57,7 @@ def update_row(v, D, j, factor, r):
 
 
 @row_operation(2)
-def round_row(v, D, j, factor, rounded, scale):
+def scale_and_quantise_row(v, D, j, factor, rounded, scale):
     """Multiply row j of D by factor, and store it rounded as unsigned bytes, D[j] / scale + 128.
 
     Parameters
