@@ -213,7 +213,7 @@ def solve_active_set(x, code, joining, gap, problem, small):
 
 
 def largest_correlations(D, R, lam, n_best, actives):
-    """Find for each residual r the largest |d_k r| over all atoms d_k, and the atoms that violate optimality most.
+    """Find for each residual r the largest |d_k r| over all atoms d_k, and which atoms violate optimality.
 
     Parameters
     ----------
