@@ -21,6 +21,7 @@ TURNS = {
     "left-right": (slice(None), slice(None, None, -1)),
     "top-bottom": (slice(None, None, -1), slice(None)),
     "both": (slice(None, None, -1), slice(None, None, -1)),
+    "180": (slice(None, None, -1), slice(None, None, -1)),
 }
 _ADDRESS = re.compile(r"(.+?)((?:#[A-Za-z]+=[^#/\\]+)*)(?:#(\d+))?", re.DOTALL)
 _SHORT = {"s": "scene", "c": "channel", "t": "time"}

@@ -69,6 +69,7 @@ def describe_curation_effect(before, now):
             f"learned with other curated terms: over the same {pluralise(len(was & evaluated), 'term')} and "
             f"genes, the mean AUC was {mean['first']:.3f} and is {mean['second']:.3f} "
             f"({mean['difference']:+.3f}, 95% interval {low:+.3f} to {high:+.3f})"
+            + _describe_earlier_mean(before, mean["first"])
         )
     for stage_range, term in sorted(was - evaluated):
         row = rows_now.get((stage_range, term), {"reason": "no gene with images has it any more"})
@@ -77,6 +78,17 @@ def describe_curation_effect(before, now):
     if new := sorted(evaluated - was):
         sentences.append(f"evaluated for the first time: {', '.join(f'{term} ({s})' for s, term in new)}")
     return sentences
+
+
+def _describe_earlier_mean(scores, compared):
+    """Say why the mean AUC of earlier scores is compared with another value than their page showed, or ""."""
+    summary = scores["summary"]["all"]
+    if f"{summary['macro']['auc']:.3f}" == f"{compared:.3f}":
+        return ""
+    return (
+        f"; the earlier page showed {summary['macro']['auc']:.3f}, over its "
+        f"{pluralise(summary['n_terms'], 'term')} and by the curated terms of then"
+    )
 
 
 def nothing_evaluated_error(result):

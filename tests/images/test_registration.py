@@ -1,5 +1,7 @@
 """Tests of registration: every embryo gets the same frame, and other things are refused."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -7,6 +9,7 @@ from PIL import Image
 from flyannot.images import registration
 from flyannot.images.geometry import STANDARD_PX, distance_transform
 from flyannot.images.options import ExtractOptions
+from flyannot.images.pattern import ellipse_mask, render_patterns
 from flyannot.images.picture import EITHER_WAY, read_embryo
 
 AXIS = ExtractOptions(register="axis")
@@ -116,6 +119,24 @@ def test_oriented_an_embryo_and_its_mirror_image_are_alike_and_the_pointed_end_i
     as_it_lies, said = read_embryo(picture(mirrored, format="PNG"), AXIS)
     np.testing.assert_array_equal(as_it_lies[:, ::-1], of_mirrored)
     assert said == "posterior left?"
+
+
+def test_photographs_turned_by_180_degrees_are_named_as_often_as_orient_tells(shared_data):
+    counts = Counter()
+    for path in sorted((shared_data / "flyexpress" / "images").iterdir())[::3]:
+        told = read_embryo(path, ORIENT)[1] != EITHER_WAY
+        assert read_embryo(path, AXIS)[1] == ""
+        assert read_embryo(f"{path}#turned=180", AXIS)[1] == ("posterior left?" if told else "")
+        counts[told] += 1
+    assert counts[True] > 0.8 * counts.total()
+
+
+def test_a_drawn_pattern_is_never_mirrored(tmp_path, rng):
+    (drawn,) = render_patterns(rng.random((1, ellipse_mask().sum())), ellipse_mask())
+    Image.fromarray(drawn).save(tmp_path / "drawn.png")
+    (grey, warnings), (plain, said) = (read_embryo(tmp_path / "drawn.png", o) for o in (ORIENT, AXIS))
+    assert (warnings, said) == (EITHER_WAY, "")
+    np.testing.assert_array_equal(grey, plain)
 
 
 def test_an_ellipse_is_taken_as_it_lies_and_named(picture):

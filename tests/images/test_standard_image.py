@@ -127,6 +127,7 @@ def test_a_picture_is_turned_as_its_address_says(picture, rng):
     pixels = rng.integers(0, 256, (128, 320), dtype=np.uint8)
     path = picture(Image.fromarray(pixels), format="PNG")
     expected = {"left-right": pixels[:, ::-1], "top-bottom": pixels[::-1], "both": pixels[::-1, ::-1]}
+    expected |= {"180": expected["both"]}
     for turned, there in expected.items():
         np.testing.assert_array_equal(read_grey(f"{path}#turned={turned}"), there)
     with pytest.raises(UnusableImage, match='Did you mean "left-right"'):

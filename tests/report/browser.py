@@ -78,6 +78,11 @@ def open_gene(view, key):
     view.locator(f'#gene[data-key="{key}"] .inside').wait_for()
 
 
+def focused(view):
+    """Return the term that has the focus, or None."""
+    return view.evaluate("document.activeElement.closest('tr[data-term]')?.dataset.term")
+
+
 def next_gene(view):
     """Press j, and wait until a term of a gene has the focus."""
     view.keyboard.press("j")

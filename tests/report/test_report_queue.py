@@ -25,7 +25,7 @@ from flyannot.report.groups import (
 from flyannot.report.page import ReviewSettings
 from flyannot.report.run_folder import open_run
 from tests.files.test_hostile_files import flipped
-from tests.report.browser import genes, next_gene, review_as, shown, violations
+from tests.report.browser import focused, genes, next_gene, review_as, shown, violations
 from tests.report.pages_read import index_of, make_report
 from tests.report.small_pages import make_run, term, write_groups, write_record_with
 from tests.small_embryos import rows_of_csv
@@ -167,10 +167,6 @@ def view(browser, tmp_path):
     with shown(browser, tmp_path / "queue.html") as opened:
         review_as(opened, "anna")
         yield opened
-
-
-def focused(view):
-    return view.evaluate("document.activeElement.closest('tr[data-term]')?.dataset.term")
 
 
 def test_the_page_orders_by_what_to_look_at_first_and_the_keys_follow(view):

@@ -11,7 +11,17 @@ from flyannot.curation.corrections import COLUMNS, VERDICTS, Correction, read_co
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry
 from flyannot.report.page import ReviewSettings
 from flyannot.report.templates import read_template
-from tests.report.browser import LINES, downloaded, genes, next_gene, open_gene, review_as, shown, violations
+from tests.report.browser import (
+    LINES,
+    downloaded,
+    focused,
+    genes,
+    next_gene,
+    open_gene,
+    review_as,
+    shown,
+    violations,
+)
 from tests.report.small_pages import term, write_groups
 from tests.small_embryos import rows_of_csv
 
@@ -228,6 +238,31 @@ def test_a_curator_decides_on_the_page_and_takes_it_back(view, tmp_path):
     assert verdict(view, "midgut") == "accept" and "To decide" not in cell(view, "midgut").inner_text()
     press(view, "midgut", "accept")
     assert verdict(view, "midgut") == "unsure" and "withdrawn; to decide" in view.inner_text("#review-said")
+
+
+def test_all_terms_to_decide_are_counted_and_the_keys_go_from_one_to_the_next(view, tmp_path):
+    terms = ["pole cell", "midgut", "gap", "brain primordium", "posterior"]  # two are on no list of the model
+    both = [f"{gene},4-6,{t},{v},2026-01-03" for gene in ("Dl", "hb") for t in terms for v in VERDICTS[:2]]
+    rows = [f"{row},{'ab'[k % 2]}" for k, row in enumerate(both)]
+    (tmp_path / "two.csv").write_text("\n".join([f"{','.join(NEEDED)},curator", *rows]))
+    assert "curators disagree on 10 terms" in take_in(view, tmp_path / "two.csv")
+    view.select_option("#groups-which", "contested")
+    line = view.locator(LINES).first.inner_text()
+    assert genes(view) == ["Dl", "hb"] and "5 to decide" in line
+    assert all(name in line for name in terms)
+    view.evaluate("document.activeElement.blur()")
+    decided = []
+    for gene in genes(view):
+        view.keyboard.press("j")
+        view.wait_for_function(
+            f"document.activeElement.closest('#gene[data-key=\"4-6.{gene}\"] tr[data-term]')"
+        )
+        for _ in terms:
+            decided.append(focused(view))
+            view.keyboard.press("a")
+        assert "press j for the next gene" in view.inner_text("#review-said")
+    assert sorted(decided) == sorted(2 * terms)
+    assert "to decide" not in view.locator(LINES).first.inner_text() and not violations(view)
 
 
 def test_terms_that_were_not_predicted_are_added(view):

@@ -12,7 +12,6 @@ const Groups = (() => {
   const pane = byId("gene");
   const chunks = new Map();
   let nDrawn = 0; // number of groups of the list that have a line
-  let contested = new Set(); // keys of groups on which curators disagree
 
   window.flyannotChunk = (number, html) => {
     const template = make("template", {});
@@ -68,12 +67,15 @@ const Groups = (() => {
   function worthOf(terms) {
     return terms.reduce((sum, one) => sum + one.worth, 0);
   }
-  // Return the queue that the list shows now, or "".
+  // Return the queue that the list shows now, "contested" for terms to decide, or "".
   function listInUse() {
+    if (byId("groups-which").value === "contested") return "contested";
     if (byId("groups-which").value === "doubted") return "check";
     return byId("groups-order").value === "look" ? "look" : "";
   }
-  const isNext = (row) => row.dataset.queue === listInUse() && !row.classList.contains("reviewed");
+  const isNext = (row) =>
+    (row.dataset.queue === listInUse() && !row.classList.contains("reviewed")) ||
+    row.classList.contains(listInUse());
 
   // --- The groups of the list. ---
   const symbolOf = (group) => group.gene || group.name;
@@ -124,7 +126,7 @@ const Groups = (() => {
     },
     contested: {
       says: "to decide: curators disagree",
-      gene: (group) => contested.has(Review.idOfGene(group) + "\0" + index.stages[group.stage]),
+      gene: (group) => Review.contestedOf(group).length,
       isOffered: () => true,
     },
     open: {
@@ -208,11 +210,6 @@ const Groups = (() => {
     const which = byId("groups-which").value;
     const order = ORDERS[which === "alike" ? which : byId("groups-order").value];
     chosen.listed = [];
-    contested = new Set(
-      Array.from(Verdicts.verdicts)
-        .filter(([, one]) => one.isContested)
-        .map(([key]) => Verdicts.partsOf(key).slice(0, 2).join("\0")),
-    );
     index.groups.forEach((group, g) => {
       if (stage !== "" && group.stage !== Number(stage)) return;
       const terms = termsFound(group, ranks[g], named, which);

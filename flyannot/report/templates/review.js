@@ -32,9 +32,11 @@ const Review = (() => {
   // pairs of a term and the numbers of the stage ranges that have it
   const vocabulary = Object.entries(index.review.vocabulary);
   const named = new Map(vocabulary.map(([term]) => [term.toLowerCase(), term]));
+  let contested = new Map(); // terms on which curators disagree, by gene and stage range
   let given = index.stages.map(() => new Set()); // terms that have a verdict, by stage range
   const idOfGene = (group) => group.fbgn || group.gene || group.name;
   const keyOfTerm = (group, term) => verdictKey(idOfGene(group), index.stages[group.stage], term);
+  const contestedOf = (group) => contested.get(keyOfTerm(group, "")) || [];
   const isForReview = (one) => one.status !== "undetermined" || one.margin !== 0 || Boolean(one.curated);
   // A bare group has no predictions, and its terms are not all known.
   const isBare = (group) => group.unlike !== null && group.annotated !== 1;
@@ -56,6 +58,14 @@ const Review = (() => {
     genesOfSymbol.set(symbol, (genesOfSymbol.get(symbol) || new Set()).add(idOfGene(group)));
   }
   const hasBare = index.groups.some(isBare);
+  function readContested() {
+    contested = new Map();
+    for (const [key, { isContested }] of verdicts) {
+      const [geneId, stageRange, term] = partsOf(key);
+      const ofGroup = verdictKey(geneId, stageRange, "");
+      if (isContested) contested.set(ofGroup, [...(contested.get(ofGroup) || []), term]);
+    }
+  }
   // Find the terms to ask about for groups without predictions, from the verdicts on other groups.
   function readGiven() {
     given = index.stages.map(() => new Set());
@@ -118,6 +128,7 @@ const Review = (() => {
     note.hidden = !mine;
     if (document.activeElement !== note) note.value = mine ? mine.note : "";
     row.classList.toggle("reviewed", Boolean(kept) && !kept.isContested);
+    row.classList.toggle("contested", Boolean(kept?.isContested));
     cell.querySelector(".said").textContent = kept?.isContested
       ? "To decide. " + kept.said
       : kept?.rows.some((one) => one !== mine)
@@ -330,10 +341,11 @@ const Review = (() => {
     const keys = keysOfGroup(group);
     const done = keys.filter((key) => verdicts.has(key)).length;
     const accepted = acceptedOf(group);
-    const nContested = keys.filter((key) => verdicts.get(key)?.isContested).length;
+    const open = contestedOf(group);
     place.querySelector(".count").textContent =
       (done ? done + " of " + keys.length + " reviewed" : "") +
-      (nContested ? ", " + nContested + " to decide" : "");
+      (done && open.length ? ", " : "") +
+      (open.length ? open.length + " to decide: " + open.join(", ") : "");
     place.querySelector(".count").classList.toggle("all", done > 0 && done === keys.length);
     if (isBare(group) && !group.terms.length)
       place
@@ -348,6 +360,7 @@ const Review = (() => {
         );
   }
   function showAll() {
+    readContested();
     readGiven();
     for (const line of list.querySelectorAll("a")) showCount(line);
     if (chosen.current >= 0) showCount(pane);
@@ -489,6 +502,7 @@ const Review = (() => {
     isForReview,
     isBare,
     acceptedOf,
+    contestedOf,
     keysOfGroup,
     say,
     give,
