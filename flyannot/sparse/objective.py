@@ -20,7 +20,7 @@ _BLOCK = 2048  # samples in a block: 16 MB of correlations at 1,000 atoms
 
 
 def validate_lam(lam):
-    """Return lam as a float; raise InputError unless it is positive."""
+    """Return the weight of the L1 norm as a float, or raise InputError unless it is positive."""
     if not lam > 0:
         raise InputError(
             f"lam is {lam}, and must be positive", fix="choose lam > 0, such as 1.2 / sqrt(n_features)"
@@ -29,7 +29,7 @@ def validate_lam(lam):
 
 
 def objective(X, D, Z, lam):
-    """Compute P(z) of every sample.
+    """Compute P(z) = 1/2 |x - z D|^2 + lam |z|_1 of every sample x and its code z.
 
     Parameters
     ----------
@@ -49,11 +49,21 @@ def objective(X, D, Z, lam):
 
 
 def duality_gap(X, D, Z, lam, *, positive=False):
-    """Compute the duality gap of every sample: an upper bound on P(z) minus the minimum.
+    """Bound how far every code is from the best: P(z) = 1/2 |x - z D|^2 + lam |z|_1 minus a dual value.
 
-    Parameters and shapes are those of `objective`.  With `positive` the minimum is over codes that are not
-    negative, Z has none, and theta is feasible if D theta <= lam.  A gap is never negative beyond rounding
-    (about 1e-16 |x|^2).
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+    D : float array (n_atoms, n_features)
+    Z : float array or CSR matrix (n_samples, n_atoms)
+    lam : float > 0, weight of the L1 norm
+    positive : bool
+        Whether codes must not be negative, as in Z.  The bound is then on the minimum over such codes.
+
+    Returns
+    -------
+    gaps : float64 array (n_samples,)
+        At least P(z) minus the minimum of P, and never negative beyond rounding (about 1e-16 |x|^2).
     """
     gaps = np.empty(len(X))
     D = np.asarray(D, np.float64)
@@ -67,7 +77,19 @@ def duality_gap(X, D, Z, lam, *, positive=False):
 
 
 def _blocks(X, D, Z):
-    """Yield (rows, X, Z as CSR, residual) of one block after the other, in float64."""
+    """Yield blocks of `_BLOCK` samples in float64, so that memory stays bounded.
+
+    Parameters
+    ----------
+    X, D, Z : the arguments of `objective`
+
+    Yields
+    ------
+    rows : slice, the samples of the block
+    X : float64 array (n_rows, n_features)
+    Z : CSR matrix (n_rows, n_atoms)
+    R : float64 array (n_rows, n_features), the residuals X - Z D
+    """
     D = np.asarray(D, np.float64)
     Z = sp.csr_matrix(Z) if not sp.issparse(Z) else Z.tocsr()
     for start in range(0, len(X), _BLOCK):
