@@ -53,8 +53,8 @@ class SharedAtoms(NamedTuple):
     norm2 : array (n_atoms,)
         Squared norms of the atoms that gradient steps move: `moving` if it is not empty, otherwise D.
     h_past, h_now : float64 arrays (n_atoms,)
-        For every atom, the sum of squared codes in earlier epochs and in this epoch.  An atom's step size is
-        1 / (h_past + h_now).
+        For every atom, the sum of squared codes in earlier epochs and in this epoch.  An atom's step size
+        is 1 / (h_past + h_now).
     n_visits : int
         Samples processed so far, over all epochs and parts.
     moving : array (n_atoms, n_features)
@@ -315,10 +315,9 @@ def has_converged(progress, plan):
 def plan_rounds(sizes, n_before, n_atoms, epoch, plan):
     """Plan which units every part learns from in each round of an epoch.
 
-    Parts become active one by one, each after `_SEEN_PER_ATOM` more samples per atom were processed.  So the
-    first rounds have one part, which is sequential learning.  A round is half as long as everything before
-    it,
-    up to `plan.longest` samples per part.
+    Parts become active one by one, each after `_SEEN_PER_ATOM` more samples per atom were processed.  So
+    the first rounds have one part, which is sequential learning.  A round is half as long as everything
+    before it, up to `plan.longest` samples per part.
 
     Parameters
     ----------

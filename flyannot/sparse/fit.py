@@ -19,8 +19,7 @@ class EpochRecord:
     """The measurements after one epoch, one line of the learning curve.
 
     Objectives are 1/2 |x - z D|^2 + lam |z|_1, averaged over the evaluated samples.  If a sample misses
-    values
-    (NaN), only its observed entries count, and lam is multiplied by their fraction.
+    values (NaN), only its observed entries count, and lam is multiplied by their fraction.
 
     Attributes
     ----------
@@ -137,8 +136,7 @@ def gains_too_little(records, tol):
     """Return whether the last epoch lowered the objective by less than the fraction `tol`.
 
     `records` is the list of all `EpochRecord` so far.  The result is False if `tol` is None or there are
-    fewer
-    than two records.
+    fewer than two records.
     """
     if tol is None or len(records) < 2:
         return False

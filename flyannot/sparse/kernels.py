@@ -1,8 +1,7 @@
 """Compiled functions that several solvers of the lasso share.
 
 They minimise 1/2 |x - z D|^2 + lam |z|_1 over the code z of a sample x.  q = D (x - z D) are the
-correlations
-of the atoms with the residual r = x - z D.
+correlations of the atoms with the residual r = x - z D.
 """
 
 import math

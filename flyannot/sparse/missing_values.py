@@ -89,8 +89,7 @@ def solve_observed_lasso(X, observed, F, lam, tol):
     """Solve the lasso of every sample over its observed features: 1/2 |M (x - z D)|^2 + lam s |z|_1.
 
     M selects the s observed features of a sample x.  Learners call this function; it does not warn about
-    codes
-    that miss `tol`.
+    codes that miss `tol`.
 
     Parameters
     ----------
@@ -166,8 +165,7 @@ def _lasso_in_few_dimensions(Q, gram, lam, tol):
     """Solve the lasso from Q = X D^T and the Gram matrix D D^T = L L^T alone: CSR (n_samples, n_atoms).
 
     The same codes solve the lasso of X' = Q L^-T over the atoms L, because |x - z D|^2 and |x' - z L|^2
-    differ
-    by a constant.  So the cost does not depend on the number of features.
+    differ by a constant.  So the cost does not depend on the number of features.
 
     Parameters
     ----------

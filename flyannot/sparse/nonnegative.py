@@ -1,7 +1,7 @@
 """Non-negative sparse codes: the z >= 0 that minimises 1/2 |x - z D|^2 + lam |z|_1.
 
-Coordinate descent with the Gram matrix D D^T, one sample at a time.  After each sweep over all atoms come
-sweeps over the non-zeros alone, until these change little.  In the kernels q = D (x - z D).
+Coordinate descent with the Gram matrix D D^T, one sample at a time.  After each sweep over all atoms
+come sweeps over the non-zeros alone, until these change little.  In the kernels q = D (x - z D).
 """
 
 from functools import partial
@@ -22,8 +22,7 @@ def encode_nonnegative(samples, lam, *, tol, max_sweeps, start, gram, n_threads)
     """Compute the best non-negative code of every sample over a fixed dictionary, in float64.
 
     The parameters and the result are the same as for every other coder, see `Coder`.  `start` is ignored:
-    all
-    codes start from zero.
+    all codes start from zero.
 
     Source
     ------
@@ -111,9 +110,8 @@ def _encode_row(q0, square, problem, scratch, atoms, values):
 def _solve_one(j, q, z, problem):
     """Minimise over z[j] >= 0 alone, and update z and q = D (x - z D) in place.
 
-    `problem` holds the Gram matrix D D^T and lam.  Returns |change of z[j]| |d_j|, the distance by which x -
-    z D
-    moved.
+    `problem` holds the Gram matrix D D^T and lam.  Returns |change of z[j]| |d_j|, the distance by which x
+    - z D moved.
     """
     a = problem.gram[j, j]
     if a == 0:  # the code of a zero atom stays zero

@@ -1,8 +1,8 @@
 """The storage of sparse codes between epochs, and the base class of learners.
 
-Codes lie end to end in two growing buffers, in the order in which their samples were processed.  The start
-of every sample's code is stored.  So memory grows with the number of non-zeros, not with n_samples times
-n_atoms.  Within a code the atoms are in the order in which the solver listed them.
+Codes lie end to end in two growing buffers, in the order in which their samples were processed.  The
+start of every sample's code is stored.  So memory grows with the number of non-zeros, not with
+n_samples times n_atoms.  Within a code the atoms are in the order in which the solver listed them.
 """
 
 from typing import NamedTuple

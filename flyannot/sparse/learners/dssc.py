@@ -63,9 +63,9 @@ _RATE = Real(above=0, most=1)
 class DSSCOptions(Options):
     """Options of DSSC.  The paper gives only 16 processors and 16 to 128 blocks.
 
-    The samples of a processor serve the atoms of its own block only.  So few blocks learn most from each
-    sample, and many blocks use most threads.  If there are more blocks than atoms, some blocks are empty,
-    and processors that draw them change codes only.
+    A block is a range of atoms, and a processor updates one block at a time, from its own samples.  So few
+    blocks learn most from each sample, and many blocks use most threads.  If there are more blocks than
+    atoms, some are empty, and processors that draw them change codes only.
     """
 
     surrogate: str = option(
@@ -92,23 +92,24 @@ class DSSCOptions(Options):
 
 
 def rho_at(t, options):
-    """Return the weight of the newest gradient in iteration t = 0, 1, ...
+    """Return the weight of the newest gradient in iteration t = 0, 1, ... of DSSC.
 
-    It is rho (1 + t / delay)^-(1/2 + EPSILON).
+    It is rho (1 + t / delay)^-(1/2 + EPSILON), with `rho` and `delay` from the `DSSCOptions`.
     """
     return options.rho * (1 + t / options.delay) ** -(0.5 + EPSILON)
 
 
 def gamma_at(t, options):
-    """Return the fraction of the way that atoms move in iteration t = 0, 1, ...
+    """Return the step length in iteration t = 0, 1, ... of DSSC.
 
-    It is gamma (1 + t / delay)^-(3/4 + 3/2 EPSILON).
+    Atoms move this fraction of the way to the minimum of the surrogate.  It is
+    gamma (1 + t / delay)^-(3/4 + 3/2 EPSILON), with `gamma` and `delay` from the `DSSCOptions`.
     """
     return options.gamma * (1 + t / options.delay) ** -(0.75 + 1.5 * EPSILON)
 
 
 def resolved_dssc_options(options, n_atoms):
-    """Return the options with the numbers of blocks and processors filled in.
+    """Return a copy of the `DSSCOptions` with defaults for `n_blocks` and `n_processors` filled in.
 
     Raises
     ------
@@ -135,20 +136,29 @@ ATOM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}
 
 
 def split_iterations(n_rows, n_at_once):
-    """Return the slices of `n_rows` rows that the iterations take.
+    """Split `n_rows` rows into slices of nearly equal length, one for each iteration.
 
-    They are as few as possible, and of nearly equal length.
+    There are as few slices as possible, each of at most `n_at_once` rows.
     """
     edges = np.linspace(0, n_rows, -(-n_rows // n_at_once) + 1).astype(int)
     return [slice(*pair) for pair in zip(edges, edges[1:])]
 
 
 class DSSC(Learner):
-    """DSSC, a learner as the table of learners describes it.
+    """The learner DSSC: in each iteration several processors update blocks of atoms from the same dictionary.
+
+    Parameters
+    ----------
+    D : float array (n_atoms, n_features)
+        Initial atoms, copied.
+    n_samples : int
+    lam : float > 0, weight of the L1 norm
+    options : fields of `DSSCOptions`
 
     Attributes
     ----------
-    n_iterations : int, iterations so far
+    n_iterations : int
+        Iterations so far.
     n_features_processed : int
         Entries of D and of codes that processors have updated so far.
     """
@@ -176,11 +186,11 @@ class DSSC(Learner):
 
     @property
     def block_size(self):
-        """Return the most samples that `step` takes: whole iterations."""
+        """Return the most samples that `step` accepts: about 4,096, in whole iterations."""
         return self._n_at_once * max(1, 4096 // self._n_at_once)
 
     def begin_epoch(self, rng):
-        """Start an epoch: keep a generator that draws blocks of atoms, and start from the codes so far."""
+        """Prepare an epoch: derive its generator from `rng`, and take the last codes as start codes."""
         self._direction[:] = rng.normal(size=len(self._direction))
         self._rng = rng.spawn(1)[0]
         with limit_blas_threads():
@@ -188,7 +198,7 @@ class DSSC(Learner):
         self._codes.begin_epoch()
 
     def step(self, X, rows):
-        """Visit the samples X (len(rows), n_features) in this order; `rows` are their indices."""
+        """Learn from the samples X (len(rows), n_features), in this order; `rows` are their indices."""
         X = np.ascontiguousarray(X, self.D.dtype)
         rows = np.ascontiguousarray(rows, np.int64)
         if not self.mean_square:
@@ -205,7 +215,19 @@ class DSSC(Learner):
                 self._iterate(batch, scratches, codes, threads)
 
     def _iterate(self, batch, scratches, codes, threads):
-        """Run all processors from one iterate, then accept what they wrote."""
+        """Run one iteration: all processors, in threads, then copy their codes and atoms to the learner.
+
+        Parameters
+        ----------
+        batch : DSSCBatch
+            The samples and the block of every processor.
+        scratches : list of DSSCScratch
+            Work memory, one per thread.
+        codes : DSSCCodes
+            Buffers for the new codes, overwritten.
+        threads : thread pool
+            It runs all scratches except the first, which runs in the calling thread.
+        """
         rates = self._rates()
         turns = iter(range(len(batch.blocks)))  # shared by the threads
 
@@ -223,7 +245,10 @@ class DSSC(Learner):
         self.n_iterations += 1
 
     def _accept(self, batch):
-        """Copy the written blocks to the dictionary, and count the processed entries."""
+        """Copy the updated blocks of atoms to the dictionary, and count the updated entries.
+
+        `batch` is the `DSSCBatch` of the iteration.
+        """
         edges = self._atoms.edges
         n_features = self.D.shape[1]
         for block, n_samples in zip(batch.blocks, np.diff(batch.first)):
@@ -269,12 +294,16 @@ class DSSC(Learner):
         return DSSCCodes(np.zeros(n, np.int32), atom, np.empty(shape, self.D.dtype))
 
     def state_arrays(self):
-        """Return the dictionary and its averaged gradient."""
+        """Return the dictionary `D` and its averaged gradient `d`, as a dict."""
         return {"D": self.D, "d": self._atoms.d}
 
 
 def _power_steps(D, v, n_steps):
-    """Take `n_steps` of the power method on D^T D from v, in place; return the last Rayleigh quotient."""
+    """Estimate the largest eigenvalue of D^T D by `n_steps` steps of the power method.
+
+    The start vector v (n_features,) is overwritten with the last iterate.  Returns the last Rayleigh
+    quotient.
+    """
     quotient = 0.0
     for _ in range(n_steps):
         if not v.any():  # a dictionary of zeros

@@ -1,9 +1,9 @@
-"""The atoms of the online learners (OL and MODL): the pass over the dictionary, and lazily scaled atoms.
+"""The dictionary update of the online learners OL and MODL, for all features or some of them.
 
-Atoms and B are stored feature by feature: F (n_features, n_atoms).  So a mask selects a few whole rows,
-and atoms stay in their ball without a change of the other rows.  Atom k is F[:, k] / scale[k].  A mask
-changes some entries of an atom.  If the norm of the whole atom then exceeds 1, the other entries shrink by
-the same factor, and only `scale` changes.
+Atoms are stored feature by feature as F (n_features, n_atoms), so that some features are a few whole
+rows.  Atom k is F[:, k] / scale[k].  An update on some features (the mask) changes some entries of an
+atom.  If the norm of the whole atom then exceeds 1, the other entries shrink by the same factor.  That
+costs one change of scale[k], instead of a change of all rows.
 """
 
 import numpy as np
@@ -25,9 +25,9 @@ _FOLD_ABOVE = 1e4  # scale above which the entries of an atom are divided by it
 
 
 class BufferPool:
-    """Arrays that are reused from step to step, by name.
+    """Work arrays that are allocated once under a name, and reused in later steps.
 
-    Allocation would take longer than the work in them.
+    Allocation would take longer than the computation in them.  All arrays have the type `dtype`.
     """
 
     def __init__(self, dtype):
@@ -35,7 +35,10 @@ class BufferPool:
         self._held = {}
 
     def __call__(self, name, n_rows, n_columns):
-        """Return an uninitialised array (n_rows, n_columns)."""
+        """Return the work array `name` with shape (n_rows, n_columns), whose contents are arbitrary.
+
+        It shares memory with the last array of that name, unless a larger one had to be allocated.
+        """
         width = n_columns
         if n_columns >= 1024:  # rows a power of two apart would share a set of the cache
             width = -(-n_columns // 1024) * 1024 + 80
@@ -45,7 +48,7 @@ class BufferPool:
 
 
 def take_atom_rows(array, rows, out):
-    """Copy array[rows] into `out`, and return it."""
+    """Copy array[rows] into the preallocated array `out`, and return `out`."""
     return np.take(array, rows, axis=0, out=out, mode="clip")  # mode "raise" would copy once more
 
 
@@ -55,8 +58,17 @@ class LazyAtoms:
     Parameters
     ----------
     D : float array (n_atoms, n_features)
-        Copied.
+        Initial atoms, copied.
     ball : L2_LAZY, L2_WITHIN or L1_WITHIN
+        How atoms are projected after an update.
+
+    Attributes
+    ----------
+    F : array (n_features, n_atoms)
+    scale : float64 array (n_atoms,)
+        Atom k is F[:, k] / scale[k].
+    mass : float64 array (n_atoms,)
+        Squared L2 norm of every atom, or its L1 norm for L1_WITHIN.
     """
 
     def __init__(self, D, ball):
@@ -73,7 +85,10 @@ class LazyAtoms:
         return np.ascontiguousarray((self.F / self.scale).astype(self.F.dtype, copy=False).T)
 
     def on(self, features):
-        """Return the atoms on some features, (len(features), n_atoms); for None, all features, not copied."""
+        """Return the atoms restricted to some features, an array (len(features), n_atoms).
+
+        `features` is an integer array.  For None, the result is all features, F itself and not a copy.
+        """
         if features is None:
             return self.F
         D = take_atom_rows(self.F, features, self._buffers("atoms", len(features), self.F.shape[1]))
@@ -82,15 +97,17 @@ class LazyAtoms:
     def update(self, D, B, A, features, rng):
         """Run one pass of block coordinate descent over all atoms, on some features.
 
-        Every used atom moves to the minimum of 1/2 tr(D' D A) - tr(D' B) over its masked entries, with the
-        others fixed, and is projected.  The order of the blocks is random, and the order in each block,
-        too.
+        Every atom with a non-zero code moves to the minimum of 1/2 tr(D' D A) - tr(D' B) over its entries in
+        `features`, with all else fixed, and is projected.  Atoms are updated in random order.
 
         Parameters
         ----------
-        D : result of `on(features)`; changed in place
+        D : array (len(features), n_atoms)
+            The result of `on(features)`, changed in place.
         B : float array (len(features), n_atoms)
+            Mean of X' Z over the samples so far, for these features.
         A : float array (n_atoms, n_atoms)
+            Mean of Z' Z.
         features : integer array, or None for all
         rng : Generator
         """
@@ -104,7 +121,11 @@ class LazyAtoms:
         self._put(D, features, outside, growth)
 
     def update_with_residuals(self, D, H, A, features, rng):
-        """Run the pass of `update` from H = B - D A instead of B, and update H with the atoms."""
+        """Run the pass of `update`, given the residual H = B - D A instead of B.
+
+        H (len(features), n_atoms) is changed in place along with the atoms D.  The other parameters are the
+        same.
+        """
         outside = self._outside_mass(D, features)
         growth = np.ones(len(A))
         moved = self._buffers("moved", *D.T.shape)
@@ -125,7 +146,11 @@ class LazyAtoms:
         return moved, self._buffers("block", *moved.shape), self._buffers("atom", 1, moved.shape[1])[0]
 
     def _outside_mass(self, D, features):
-        """Return the mass of every atom outside the features."""
+        """Return the mass (squared L2 norm, or L1 norm) of every atom on all features except `features`.
+
+        D is the result of `on(features)`.  The result is a float64 array (n_atoms,), zero if `features` is
+        None.
+        """
         if features is None:
             return np.zeros(len(self.mass))
         inside = np.empty(len(self.mass))
@@ -145,7 +170,20 @@ class LazyAtoms:
 
 
 def _visits(A, rng):
-    """Yield (columns, visit) for the blocks of atoms in random order: a slice, and the used atoms in it."""
+    """Yield the blocks of atoms in random order, without atoms that no code uses.
+
+    Parameters
+    ----------
+    A : array (n_atoms, n_atoms)
+        Mean of Z' Z, whose diagonal is 0 for unused atoms.
+    rng : Generator
+
+    Yields
+    ------
+    columns : slice, the atoms of a block
+    visit : int array
+        Used atoms of the block in random order, counted from the block's first atom.
+    """
     used = A.diagonal() > _NEVER_USED
     n_blocks = -(-len(A) // BLOCK)
     for b in rng.permutation(n_blocks):
@@ -158,13 +196,26 @@ def _visits(A, rng):
 
 @kernel(fastmath=SUMS)
 def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
-    """Move the atoms first + visit[0], first + visit[1], ... once each; there is at least one.
+    """Update the atoms first + visit[0], first + visit[1], ... of one block, one after the other.
 
-    On entry B' - R is the residual (B - D A)' of the atoms from `first` on.  Inside, R is that residual
-    for all atoms still to come.  An atom moves by its row of R over its diagonal entry of A and is
-    projected, and R is updated.  `outside` is the mass of every atom outside the mask: squared norm, or l1
-    norm for L1_WITHIN. `growth` gets the factor by which the other entries of the atom shrink.  `moved`
-    (of `buffers`) gets the change of the masked entries.
+    Atom k moves by (B - D A)[:, k] / A[k, k], and is projected.  There is at least one atom to update.
+
+    Parameters
+    ----------
+    R : array (n_block, n_rows), overwritten
+        On entry the transpose of (D A) for the atoms of the block.
+    D : array (n_rows, n_atoms), changed in place
+        The atoms on the selected features.
+    B, A : arrays (n_rows, n_atoms) and (n_atoms, n_atoms)
+    first : int, the first atom of the block
+    visit : int array
+    outside : float64 array (n_atoms,)
+        Mass of every atom on other features: squared L2 norm, or L1 norm for L1_WITHIN.
+    ball : L2_LAZY, L2_WITHIN or L1_WITHIN
+    growth : float64 array (n_atoms,), overwritten for these atoms
+        Factor by which the entries on other features must shrink.
+    buffers : tuple of three work arrays
+        The first, `moved` (n_block, n_rows), is overwritten with the change of the atoms.
     """
     moved, atoms, u = buffers
     for i in range(len(D)):
@@ -184,7 +235,21 @@ def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
 
 @inlined()
 def _follow_atom(R, atoms, u, a, A, first, visit):
-    """Replace atom visit[0], whose row of A is `a`, by u; update R; make u the next proposal."""
+    """Store the new atom u, update the residuals, and compute the next atom before its projection.
+
+    Parameters
+    ----------
+    R : array (n_block, n_rows)
+        Residuals (B - D A)' of the block's atoms, updated in place.
+    atoms : array (n_block, n_rows)
+        The atoms of the block; row visit[0] is replaced by u.
+    u : array (n_rows,)
+        The new atom on entry.  Overwritten with the next atom of `visit` before its projection.
+    a : array, the entries A[k, first:] of the replaced atom k
+    A : array (n_atoms, n_atoms)
+    first : int, the first atom of the block
+    visit : int array, the atoms still to update, counted from `first`
+    """
     after = visit[min(1, len(visit) - 1)]
     for start in range(0, len(u), TILE):
         tile = slice(start, min(start + TILE, len(u)))
@@ -196,7 +261,7 @@ def _follow_atom(R, atoms, u, a, A, first, visit):
 
 @inlined(fastmath=SUMS)
 def _swap_in(u, atom):
-    """Replace the atom by u, and u by the change of the atom."""
+    """Set (u, atom) to (u - atom, u) in place: store the new values of an atom, and keep its change in u."""
     for i in range(len(u)):
         new = u[i]
         u[i] = new - atom[i]
@@ -205,7 +270,10 @@ def _swap_in(u, atom):
 
 @inlined(fastmath=SUMS)
 def _propose(u, atom, r, curvature):
-    """Compute u, where the atom moves before the projection."""
+    """Compute u = atom + r / curvature, the minimum of an atom before its projection; u is overwritten.
+
+    r is the atom's residual (B - D A)[:, k], and `curvature` is A[k, k].
+    """
     step = u.dtype.type(1 / curvature)
     for i in range(len(u)):
         u[i] = atom[i] + step * r[i]
@@ -213,9 +281,10 @@ def _propose(u, atom, r, curvature):
 
 @inlined()
 def _project(u, outside, ball):
-    """Project an atom, whose masked entries are u, in place.
+    """Project an atom onto its ball, given its entries u on the selected features, which change in place.
 
-    Returns the factor by which its other entries shrink.
+    `outside` is the atom's mass on other features.  Returns the factor by which its entries there must
+    shrink, which is 1 unless `ball` is L2_LAZY.
     """
     if ball == L2_LAZY:
         norm = np.sqrt(outside + _atom_mass(u, ball))
@@ -233,7 +302,7 @@ def _project(u, outside, ball):
 
 @inlined(fastmath=SUMS)
 def _atom_mass(u, ball):
-    """Return the squared norm of u, or its l1 norm for the l1 ball."""
+    """Return the squared L2 norm of the vector u, or its L1 norm if `ball` is L1_WITHIN."""
     total = 0.0
     if ball == L1_WITHIN:
         for i in range(len(u)):
@@ -246,16 +315,16 @@ def _atom_mass(u, ball):
 
 @kernel(fastmath=SUMS)
 def _multiply(u, factor):
-    """Scale u in place."""
+    """Compute u *= factor in place."""
     for i in range(len(u)):
         u[i] *= factor
 
 
 @inlined()
 def project_l1(u, radius):
-    """Project u onto the l1 ball in place: all entries move towards zero by one threshold.
+    """Project the vector u in place onto the L1 ball of the given radius, by soft thresholding.
 
-    The entries above the threshold determine it.  It rises until none of them drops out.
+    The threshold follows from the entries above it.  It rises until no more of them drop out.
     """
     if _atom_mass(u, L1_WITHIN) <= radius:
         return
@@ -276,7 +345,7 @@ def project_l1(u, radius):
 
 @kernel(fastmath=SUMS)
 def _atom_masses(D, ball, inside):
-    """Compute the squared norm of every column of D, or its l1 norm for the l1 ball."""
+    """Write the squared L2 norm of every column of D to `inside`, or the L1 norm if `ball` is L1_WITHIN."""
     inside[:] = 0.0
     for i in range(len(D)):
         if ball == L1_WITHIN:

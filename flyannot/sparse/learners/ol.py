@@ -55,15 +55,23 @@ class OLOptions(Options):
 
 
 class OL(Learner):
-    """Online dictionary learning, a learner as the table of learners describes it.
+    """The learner OL: online dictionary learning in mini-batches (Mairal et al. 2010).
 
-    For every mini-batch of b samples, with Z its codes over the current dictionary,
+    For every mini-batch of b samples X, with Z its codes over the current dictionary,
 
         A = (1 - w) A + w/b Z'Z,   B = (1 - w) B + w/b Z'X,   w = t^-beta.
 
     Then every atom in turn moves to its minimum of 1/2 tr(D' A D) - tr(D' B), with the other atoms fixed,
-    and onto the unit ball.  t counts mini-batches; a short one counts as a fraction.  `recency` makes w
-    larger.  With beta = 1 and recency = 0, A and B are the means over all samples so far.
+    and is projected onto the unit ball.  t counts mini-batches; a short one counts as a fraction.
+    `recency` makes w larger.  With beta = 1 and recency = 0, A and B are the means over all samples so far.
+
+    Parameters
+    ----------
+    D : float array (n_atoms, n_features)
+        Initial atoms, copied.
+    n_samples : int
+    lam : float > 0, weight of the L1 norm
+    options : fields of `OLOptions`
     """
 
     Options = OLOptions
@@ -89,12 +97,12 @@ class OL(Learner):
         return self._atoms.D
 
     def begin_epoch(self, rng):
-        """Take the generator of the epoch, and remove replaced codes."""
+        """Prepare an epoch: keep its random generator, and free the memory of replaced codes."""
         self._rng = rng
         self._codes.compact()
 
     def step(self, X, rows):
-        """Visit the samples X (len(rows), n_features) in mini-batches; `rows` are their indices."""
+        """Learn from the samples X (len(rows), n_features) in mini-batches; `rows` are their indices."""
         X, rows = np.asarray(X), np.asarray(rows)
         with limit_blas_threads():
             for start in range(0, len(rows), self.options.batch_size):
@@ -102,12 +110,20 @@ class OL(Learner):
                 self._learn_batch(X[batch], rows[batch])
 
     def state_arrays(self):
-        """Return the stored atoms, the two means, and the counts of features."""
+        """Return the arrays that the next epoch needs, as a dict.
+
+        F, scale and mass are the dictionary as in `LazyAtoms`.  A and history are the means of Z'Z and X'Z,
+        and
+        seen counts the mini-batches that observed each feature.
+        """
         atoms = {"F": self._atoms.F, "scale": self._atoms.scale, "mass": self._atoms.mass}
         return atoms | {"A": self._A, "history": self._history, "seen": self._seen}
 
     def _next_features(self):
-        """Return the features of the next mini-batch, sorted; None, as here, for all features."""
+        """Return the sorted indices of the features that the next mini-batch uses, or None for all.
+
+        Here it is always None.  `MODL` overrides it.
+        """
 
     def _encode(self, X, observed, F):
         return solve_observed_lasso(X, observed, F, self.lam / len(self._history), self.options.tol)
@@ -147,9 +163,22 @@ class OL(Learner):
         self._keep_history(B, features)
 
     def _add_to_history(self, Z, X, observed, features):
-        """Add the mini-batch to the rows of B for `features`.
+        """Update the mean of X'Z with a mini-batch, on some features.
 
-        Returns B itself for all features, otherwise a copy of the rows.
+        Parameters
+        ----------
+        Z : array (n, n_atoms)
+            Codes of the mini-batch.
+        X : array (n, n_used)
+            Its samples on these features; for `MODL` it may hold residuals instead.
+        observed : bool array of the shape of X, or None if nothing is missing
+        features : int array (n_used,), or None for all
+
+        Returns
+        -------
+        history : array (n_used, n_atoms)
+            The updated rows of the mean.  For all features it is the learner's own array, otherwise a copy,
+            which `_keep_history` writes back.
         """
         rows = slice(None) if features is None else features
         part = (len(X) if observed is None else observed.sum(axis=0)) / self.options.batch_size
@@ -168,10 +197,11 @@ class OL(Learner):
             self._history[features] = taken
 
     def _horizon(self, t):
-        """Return the number of mini-batches that a mean remembers.
+        """Return over how many mini-batches the means average, after t mini-batches.  Its inverse is w.
 
-        It is t^beta, or fewer by `recency`, and at most t.  Part t <= 1 of a first mini-batch has weight
-        1.  A feature never seen has horizon 1.
+        It is t^beta, or fewer by `recency`, and at most t.  So a first mini-batch (t <= 1) has weight 1.  t
+        may
+        be an array, one number for each feature.  The result for t = 0 is 1.
         """
         recency = self.options.recency
         least = len(self._A) / self.options.batch_size  # with fewer A would be singular
@@ -181,7 +211,7 @@ class OL(Learner):
 
 @kernel(fastmath=SUMS)
 def _blend_rows(B, keep, fresh):
-    """Compute B = keep B + fresh, row by row."""
+    """Compute B[i] = keep[i] B[i] + fresh[i] for every row i, in place."""
     for i in range(len(B)):
         for k in range(B.shape[1]):
             B[i, k] = keep[i] * B[i, k] + fresh[i, k]
@@ -189,7 +219,10 @@ def _blend_rows(B, keep, fresh):
 
 @kernel(fastmath=SUMS)
 def _add_products(A, factor, start, atom, value):
-    """Compute A += factor Z'Z for codes Z in the arrays of a CSR matrix."""
+    """Compute A += factor Z'Z in place, for sparse codes Z.
+
+    `start`, `atom` and `value` are the arrays indptr, indices and data of the CSR matrix Z (n, n_atoms).
+    """
     for i in range(len(start) - 1):
         for s in range(start[i], start[i + 1]):
             a, scaled = A[atom[s]], factor * value[s]
