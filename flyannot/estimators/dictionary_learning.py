@@ -139,7 +139,7 @@ class DictionaryLearning(SparseCoding):
         if self.max_iter is not None and self.max_iter < 1:
             fault = f"max_iter is {self.max_iter}, and must be 1 or more"
             raise InputError(fault, fix="choose max_iter=3, or leave it out")
-        X, _ = check_samples(self, X, reset=True, **self._finite())
+        X, _ = check_samples(self, X, reset=True, **self._nan_options())
         rng = _generator(self.random_state)
         X = self._scaled(X, is_first=True)
         learner = self._learner(X, self._initial_atoms(X, rng))
@@ -159,10 +159,10 @@ class DictionaryLearning(SparseCoding):
     def _unscaled_record(self, record):
         """Return a copy of an `EpochRecord` with objectives in the units of X.
 
-        The learner computes them for samples divided by `_unit`.
+        The learner computes them for samples divided by `_sample_scale`.
         """
         names = ("objective_stored", "objective", "gap")
-        return replace(record, **{name: getattr(record, name) * self._unit**2 for name in names})
+        return replace(record, **{name: getattr(record, name) * self._sample_scale**2 for name in names})
 
     def _call_back(self, record):
         """Log an `EpochRecord` if `verbose`, pass it to the callback, and return whether to stop learning."""
@@ -177,24 +177,26 @@ class DictionaryLearning(SparseCoding):
             return True
 
     def _scaled(self, X, *, is_first):
-        """Divide samples by the power of two `_unit`, mostly 1, so that their squares fit into float32.
+        """Divide samples by the power of two `_sample_scale`, so that float32 can represent their squares.
 
         Parameters
         ----------
         X : float array (n_samples, n_features)
         is_first : bool
-            Whether to choose `_unit` from these samples.  Otherwise the `_unit` of earlier samples is used.
+            Whether to choose `_sample_scale` from these samples.  Otherwise the earlier choice is used.
         """
         if is_first:
-            self._unit = sample_scale(X)
-        return X if self._unit == 1 else X / X.dtype.type(self._unit)
+            self._sample_scale = sample_scale(X)
+        return X if self._sample_scale == 1 else X / X.dtype.type(self._sample_scale)
 
     def partial_fit(self, X: Any, y: object = None) -> Self:
-        """Continue learning from more samples, which are processed once.  Earlier samples are not needed again.
+        """Continue learning from more samples, which are processed once.
 
-        The first call begins a new dictionary, unless the estimator is fitted.  Each learner keeps its own
-        statistics of earlier samples.  scc treats all calls as one epoch: ten parts give about the same
-        dictionary as one epoch over the whole.
+        Earlier samples are not needed again.  The first call begins a new dictionary, unless the estimator
+        is
+        fitted.  Each learner keeps its own statistics of earlier samples.  scc treats all calls as one
+        epoch: ten
+        parts give about the same dictionary as one epoch over the whole.
 
         Parameters
         ----------
@@ -202,7 +204,7 @@ class DictionaryLearning(SparseCoding):
         y : ignored
         """
         is_first = not hasattr(self, "components_")
-        X, _ = check_samples(self, X, reset=is_first, **self._finite())
+        X, _ = check_samples(self, X, reset=is_first, **self._nan_options())
         X = self._scaled(X, is_first=is_first)
         rng = _generator(self.random_state) if is_first else self._rng
         learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_)
@@ -253,11 +255,12 @@ class DictionaryLearning(SparseCoding):
         )
 
     def _learner(self, X, D):
+        """Create the learner for samples X (n_samples, n_features) with the initial atoms D."""
         options = dict(vars(self._options()))
         positive = self._positive()
         if any(positive):
             options["positive"] = positive
-        lam = self._alpha(X.shape[1]) / self._unit
+        lam = self._alpha(X.shape[1]) / self._sample_scale
         return LEARNERS[self.learner](D.astype(X.dtype), len(X), lam=lam, **options)
 
     def _options(self):
@@ -276,6 +279,10 @@ class DictionaryLearning(SparseCoding):
         return positive
 
     def _initial_atoms(self, X, rng):
+        """Return the initial atoms (n_components, n_features): `dict_init`, or random samples of X.
+
+        Zero atoms of `dict_init` are replaced by random samples, and longer atoms are scaled to norm 1.
+        """
         n_atoms = self._n_atoms(X)
         if self.dict_init is None:
             return self._random_atoms(X, n_atoms, rng)

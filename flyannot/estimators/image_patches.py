@@ -64,7 +64,7 @@ class ImagePatches:
         return replace(self, rows=rows)
 
     def of_image(self, i: int) -> tuple[Any, NDArray[Any], tuple[int, ...]]:
-        """Return the patches of image i: their rows, their centres in pixels, and the image's (height, width)."""
+        """Return the patches of image i: their rows, their centres in pixels, and its (height, width)."""
         rows = slice(self.first[i], self.first[i + 1])
         return self.rows[rows], self.centres_px[rows], tuple(self.sizes_px[i].tolist())
 

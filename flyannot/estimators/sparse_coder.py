@@ -47,7 +47,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             For ImagePatches, a copy of them with a CSR matrix of codes as `rows`.
         """
         D = self._atoms()
-        X, patches = check_samples(self, X, reset=False, **self._finite())
+        X, patches = check_samples(self, X, reset=False, **self._nan_options())
         Z = self._encode(X, D)
         if patches is not None:
             return patches.with_rows(Z)
@@ -81,7 +81,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         y : ignored
         """
         D = self._atoms()
-        X, _ = check_samples(self, X, reset=False, **self._finite())
+        X, _ = check_samples(self, X, reset=False, **self._nan_options())
         Z = self._encode(X, D)
         alpha = self._alpha(X.shape[1])
         values = np.full(len(X), np.nan)
@@ -90,6 +90,10 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return -float(values[~np.isnan(values)].mean())
 
     def _encode(self, X, D):
+        """Compute the codes of the samples X over the dictionary D, and warn if some miss `tol`.
+
+        The result is a CSR matrix (n_samples, n_components).
+        """
         encode = CODERS[self.coder]
         if self.positive_code:
             if self.coder != "cd":
@@ -111,8 +115,8 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _takes_missing_values(self):
         return False
 
-    def _finite(self):
-        """Return the arguments of `check_samples` by which NaN is refused, or allowed if the learner takes it."""
+    def _nan_options(self):
+        """Return the arguments by which `check_samples` allows NaN if the learner takes it."""
         return {"ensure_all_finite": "allow-nan" if self._takes_missing_values() else True}
 
     def _alpha(self, n_features):

@@ -40,7 +40,7 @@ from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, carry_over
 LONGEST = 2**18  # most samples of a part in a round, held in memory: 33 MB of descriptors
 _SEEN_PER_ATOM = 60  # samples seen per active part and atom: with fewer, averages are too noisy
 _BEGUN_PER_ATOM = 10  # samples seen per atom before atoms differ from the initial samples
-_UNITS_LOOKED_INTO = 256  # fewest units from which initial atoms and held-out samples are drawn
+_MIN_UNITS_READ = 256  # fewest units from which initial atoms and held-out samples are drawn
 
 
 class SharedAtoms(NamedTuple):
@@ -234,13 +234,13 @@ def _draw_rows(sizes, n, rng):
     Returns
     -------
     units : sorted int array
-        The units to read: enough for 4 n samples, and at least `_UNITS_LOOKED_INTO` if there are so many.
+        The units to read: enough for 4 n samples, and at least `_MIN_UNITS_READ` if there are so many.
     rows : list of int arrays
         For each of these units, the rows drawn from it.
     """
     order = rng.permutation(np.flatnonzero(sizes))
     n_units = np.searchsorted(np.cumsum(sizes[order]), 4 * n) + 1
-    units = np.sort(order[: max(_UNITS_LOOKED_INTO, n_units)])
+    units = np.sort(order[: max(_MIN_UNITS_READ, n_units)])
     ends = np.cumsum(sizes[units])
     picked = np.sort(rng.permutation(ends[-1])[:n]) if len(units) else np.zeros(0, int)
     by_unit = np.split(picked, np.searchsorted(picked, ends[:-1]))
@@ -359,6 +359,18 @@ def plan_rounds(sizes, n_before, n_atoms, epoch, plan):
 
 
 def _make_tasks(source, held, atoms, visits, plan, number):
+    """Build the `VisitTask` of every part in a round.
+
+    Parameters
+    ----------
+    source : the samples, as in `begin_learning`
+    held : HeldOutSamples
+    atoms : SharedAtoms before the round
+    visits : list of PartVisit
+    plan : LearningPlan
+    number : tuple of int
+        Epoch and round, which seed the random choices of the tasks.
+    """
     total = sum(visit.n_samples for visit in visits)
     nothing = np.zeros(0, int)
     return [

@@ -43,8 +43,8 @@ def objective(X, D, Z, lam):
     values : float64 array (n_samples,)
     """
     values = np.empty(len(X))
-    for rows, _, Zb, R in _blocks(X, D, Z):
-        values[rows] = 0.5 * _squares(R) + lam * _l1(Zb)
+    for rows, _, Zb, R in _iterate_blocks(X, D, Z):
+        values[rows] = 0.5 * _squared_norms(R) + lam * _l1_norms(Zb)
     return values
 
 
@@ -67,16 +67,16 @@ def duality_gap(X, D, Z, lam, *, positive=False):
     """
     gaps = np.empty(len(X))
     D = np.asarray(D, np.float64)
-    for rows, Xb, Zb, R in _blocks(X, D, Z):
+    for rows, Xb, Zb, R in _iterate_blocks(X, D, Z):
         Q = R @ D.T
         largest = (Q if positive else np.abs(Q)).max(axis=1, initial=0.0)
         scale = (lam / np.maximum(largest, lam))[:, None]  # min(1, lam / largest)
-        primal = 0.5 * _squares(R) + lam * _l1(Zb)
-        gaps[rows] = primal - 0.5 * (_squares(Xb) - _squares(Xb - scale * R))
+        primal = 0.5 * _squared_norms(R) + lam * _l1_norms(Zb)
+        gaps[rows] = primal - 0.5 * (_squared_norms(Xb) - _squared_norms(Xb - scale * R))
     return gaps
 
 
-def _blocks(X, D, Z):
+def _iterate_blocks(X, D, Z):
     """Yield blocks of `_BLOCK` samples in float64, so that memory stays bounded.
 
     Parameters
@@ -98,9 +98,9 @@ def _blocks(X, D, Z):
         yield rows, Xb, Zb, Xb - Zb @ D
 
 
-def _squares(A):
+def _squared_norms(A):
     return np.einsum("ij,ij->i", A, A)
 
 
-def _l1(Z):
+def _l1_norms(Z):
     return np.asarray(abs(Z).sum(axis=1)).ravel()

@@ -181,13 +181,13 @@ class DSSC(Learner):
         self._direction = np.ones(n_features, dtype)
 
     @property
-    def _n_at_once(self):
+    def _n_per_iteration(self):
         return self.options.n_processors * self.options.batch_size
 
     @property
     def block_size(self):
         """Return the most samples that `step` accepts: about 4,096, in whole iterations."""
-        return self._n_at_once * max(1, 4096 // self._n_at_once)
+        return self._n_per_iteration * max(1, 4096 // self._n_per_iteration)
 
     def begin_epoch(self, rng):
         """Prepare an epoch: derive its generator from `rng`, and take the last codes as start codes."""
@@ -204,10 +204,10 @@ class DSSC(Learner):
         if not self.mean_square:
             self.mean_square = max(float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X), 1e-30)
         scratches = [self._scratch() for _ in range(min(self.options.n_threads, self.options.n_processors))]
-        codes = self._code_buffers(min(len(X), self._n_at_once))
+        codes = self._code_buffers(min(len(X), self._n_per_iteration))
         n_processors, n_blocks = self.options.n_processors, self.options.n_blocks
         with create_thread_pool(max(1, len(scratches) - 1)) as threads:
-            for part in split_iterations(len(rows), self._n_at_once):
+            for part in split_iterations(len(rows), self._n_per_iteration):
                 blocks = self._rng.permutation(n_blocks)[:n_processors]
                 batch = DSSCBatch(
                     X[part], rows[part], np.arange(n_processors + 1) * len(X[part]) // n_processors, blocks
@@ -228,23 +228,23 @@ class DSSC(Learner):
         threads : thread pool
             It runs all scratches except the first, which runs in the calling thread.
         """
-        rates = self._rates()
+        rates = self._iteration_rates()
         turns = iter(range(len(batch.blocks)))  # shared by the threads
 
-        def take_turns(scratch):
+        def run_processors(scratch):
             for i in turns:
                 run_processor(i, batch, self._atoms, self._codes.past, rates, scratch, codes)
 
-        in_threads = [threads.submit(take_turns, scratch) for scratch in scratches[1:]]
-        take_turns(scratches[0])
+        in_threads = [threads.submit(run_processors, scratch) for scratch in scratches[1:]]
+        run_processors(scratches[0])
         for thread in in_threads:
             thread.result()
         self._codes.reserve(int(codes.count[: len(batch.rows)].sum()))
         self._codes.n_used = store_codes(batch, codes, self._codes.now, self._codes.n_used)
-        self._accept(batch)
+        self._copy_updated_blocks(batch)
         self.n_iterations += 1
 
-    def _accept(self, batch):
+    def _copy_updated_blocks(self, batch):
         """Copy the updated blocks of atoms to the dictionary, and count the updated entries.
 
         `batch` is the `DSSCBatch` of the iteration.
@@ -259,7 +259,8 @@ class DSSC(Learner):
                 n_entries = len(self.D) if self.options.surrogate == "exact" else n_atoms
                 self.n_features_processed += int(n_atoms * n_features + n_samples * n_entries)
 
-    def _rates(self):
+    def _iteration_rates(self):
+        """Return the `DSSCRates` of the next iteration."""
         options = self.options
         real = self.D.dtype.type
         curvature = _power_steps(self.D, self._direction, POWER_STEPS) * CURVATURE_MARGIN

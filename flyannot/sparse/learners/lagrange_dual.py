@@ -94,11 +94,13 @@ class LagrangeDual(Learner):
 
     def end_epoch(self):
         """Replace the dictionary by the best one for the codes of this epoch, and replace unused atoms."""
-        Lambda = np.maximum(0.0, _inner(self.D, self._B - self._A @ self.D))  # right if D were the solution
+        Lambda = np.maximum(
+            0.0, _row_products(self.D, self._B - self._A @ self.D)
+        )  # right if D were the solution
         D, _ = solve_dual(self._A, self._B, start=Lambda)
         if primal_objective(self._A, self._B, D) > primal_objective(self._A, self._B, self.D):
             D = self.D.copy()  # rounding prevents a better one
-        _replace(D, np.flatnonzero(self._A.diagonal() == 0), self.D, self._spares)
+        _replace_unused_atoms(D, np.flatnonzero(self._A.diagonal() == 0), self.D, self._spares)
         self.D[:] = D
 
     def state_arrays(self):
@@ -137,7 +139,7 @@ def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):
         if nearer is None:
             break
         point = nearer
-    return _in_ball(point.D, c), point.Lambda
+    return _project_onto_ball(point.D, c), point.Lambda
 
 
 def dual_steps(A, B, c=1.0, *, start=None):
@@ -145,7 +147,7 @@ def dual_steps(A, B, c=1.0, *, start=None):
 
     The parameters are the same.  The first dictionary belongs to the initial Lambda.
     """
-    return (_in_ball(point.D, c) for point in _dual_points(A, B, c, start))
+    return (_project_onto_ball(point.D, c) for point in _dual_points(A, B, c, start))
 
 
 def _dual_points(A, B, c, start):
@@ -165,7 +167,7 @@ def _dual_points(A, B, c, start):
         point = _newton_step(A, B, c, scale, point)
 
 
-def _in_ball(D, c):
+def _project_onto_ball(D, c):
     """Return D with every atom of squared norm above c scaled to squared norm c."""
     norms = np.linalg.norm(D, axis=1, keepdims=True)
     return D * np.minimum(1.0, np.sqrt(c) / np.maximum(norms, np.sqrt(c)))
@@ -199,7 +201,7 @@ class _DualPoint:
         self.factor = cho_factor(A + np.diag(Lambda), lower=True)
         self.D = cho_solve(self.factor, B)
         self.value = np.vdot(B, self.D) + c * Lambda.sum()
-        self.gradient = c - _inner(self.D, self.D)
+        self.gradient = c - _row_products(self.D, self.D)
         self.violation = np.abs(np.minimum(Lambda / scale, self.gradient / c)).max(initial=0.0)
 
 
@@ -240,7 +242,7 @@ def primal_objective(A, B, D):
     return 0.5 * np.vdot(D, A @ D) - np.vdot(D, B)
 
 
-def _replace(D, unused, old, spares):
+def _replace_unused_atoms(D, unused, old, spares):
     """Replace the unused atoms of D in place by samples, scaled to norm 1.
 
     Parameters
@@ -259,6 +261,6 @@ def _replace(D, unused, old, spares):
     D[unused[: len(fresh)]] = spares[fresh] / norms[fresh, None]
 
 
-def _inner(P, Q):
+def _row_products(P, Q):
     """Return the row-wise inner products of two matrices P and Q of equal shape (n, m): an array (n,)."""
     return np.einsum("ij,ij->i", P, Q)

@@ -113,12 +113,12 @@ class LazyAtoms:
         """
         outside = self._outside_mass(D, features)
         growth = np.ones(len(A))
-        for columns, visit in _visits(A, rng):
+        for columns, visit in _random_blocks(A, rng):
             R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns], D.T, out=R)
             buffers = self._block_buffers(self._buffers("moved", *R.shape))
             _update_block(R, D, B, A, columns.start, visit, outside, self.ball, growth, buffers)
-        self._put(D, features, outside, growth)
+        self._store_atoms(D, features, outside, growth)
 
     def update_with_residuals(self, D, H, A, features, rng):
         """Run the pass of `update`, given the residual H = B - D A instead of B.
@@ -131,7 +131,7 @@ class LazyAtoms:
         moved = self._buffers("moved", *D.T.shape)
         visited = np.zeros(len(A), np.int64)
         n = 0
-        for columns, visit in _visits(A, rng):
+        for columns, visit in _random_blocks(A, rng):
             R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns, visited[:n]], moved[:n], out=R)
             more = n + len(R)
@@ -140,9 +140,10 @@ class LazyAtoms:
             visited[n:more] = range(columns.start, columns.stop)
             n = more
         H -= np.matmul(moved[:n].T, A[visited[:n]], out=self._buffers("change", *D.shape))
-        self._put(D, features, outside, growth)
+        self._store_atoms(D, features, outside, growth)
 
     def _block_buffers(self, moved):
+        """Return the work arrays of `_update_block`, the first of which is `moved` (n_block, n_rows)."""
         return moved, self._buffers("block", *moved.shape), self._buffers("atom", 1, moved.shape[1])[0]
 
     def _outside_mass(self, D, features):
@@ -157,7 +158,18 @@ class LazyAtoms:
         _atom_masses(D, self.ball, inside)
         return np.maximum(self.mass - inside, 0.0)
 
-    def _put(self, D, features, outside, growth):
+    def _store_atoms(self, D, features, outside, growth):
+        """Write updated atoms back to F, and shrink their entries on all other features.
+
+        Parameters
+        ----------
+        D : array (len(features), n_atoms)
+        features : integer array, or None for all, where D is F itself and nothing is left to do
+        outside : float64 array (n_atoms,)
+            Mass of every atom on other features before the update.
+        growth : float64 array (n_atoms,)
+            Factors by which entries on other features shrink.
+        """
         if features is None:
             return
         _atom_masses(D, self.ball, self.mass)
@@ -169,7 +181,7 @@ class LazyAtoms:
             self.scale[k] = 1.0
 
 
-def _visits(A, rng):
+def _random_blocks(A, rng):
     """Yield the blocks of atoms in random order, without atoms that no code uses.
 
     Parameters
@@ -222,11 +234,11 @@ def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
         for l in range(len(R)):
             R[l, i] = B[i, first + l] - R[l, i]
             atoms[l, i] = D[i, first + l]
-    _propose(u, atoms[visit[0]], R[visit[0]], A[first + visit[0], first + visit[0]])
+    _compute_proposal(u, atoms[visit[0]], R[visit[0]], A[first + visit[0], first + visit[0]])
     for t in range(len(visit)):
         k = first + visit[t]
         growth[k] = _project(u, outside[k], ball)
-        _follow_atom(R, atoms, u, A[k, first:], A, first, visit[t:])
+        _replace_atom(R, atoms, u, A[k, first:], A, first, visit[t:])
     for i in range(len(D)):
         for l in range(len(R)):
             moved[l, i] = atoms[l, i] - D[i, first + l]
@@ -234,7 +246,7 @@ def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
 
 
 @inlined()
-def _follow_atom(R, atoms, u, a, A, first, visit):
+def _replace_atom(R, atoms, u, a, A, first, visit):
     """Store the new atom u, update the residuals, and compute the next atom before its projection.
 
     Parameters
@@ -253,14 +265,14 @@ def _follow_atom(R, atoms, u, a, A, first, visit):
     after = visit[min(1, len(visit) - 1)]
     for start in range(0, len(u), TILE):
         tile = slice(start, min(start + TILE, len(u)))
-        _swap_in(u[tile], atoms[visit[0], tile])
+        _exchange_atom(u[tile], atoms[visit[0], tile])
         for l in visit[1:]:
             add_multiple(R[l, tile], -a[l], u[tile], tile.stop - start)
-        _propose(u[tile], atoms[after, tile], R[after, tile], A[first + after, first + after])
+        _compute_proposal(u[tile], atoms[after, tile], R[after, tile], A[first + after, first + after])
 
 
 @inlined(fastmath=SUMS)
-def _swap_in(u, atom):
+def _exchange_atom(u, atom):
     """Set (u, atom) to (u - atom, u) in place: store the new values of an atom, and keep its change in u."""
     for i in range(len(u)):
         new = u[i]
@@ -269,7 +281,7 @@ def _swap_in(u, atom):
 
 
 @inlined(fastmath=SUMS)
-def _propose(u, atom, r, curvature):
+def _compute_proposal(u, atom, r, curvature):
     """Compute u = atom + r / curvature, the minimum of an atom before its projection; u is overwritten.
 
     r is the atom's residual (B - D A)[:, k], and `curvature` is A[k, k].

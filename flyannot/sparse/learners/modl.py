@@ -162,4 +162,4 @@ class MODL(OL):
             R *= observed
         H = self._add_to_history(Z, R, observed, features)
         self._atoms.update_with_residuals(F, H, self._A, features, self._rng)
-        self._keep_history(H, features)
+        self._write_history_back(H, features)

@@ -126,6 +126,10 @@ class OL(Learner):
         """
 
     def _encode(self, X, observed, F):
+        """Solve for the codes of a mini-batch on some features: a CSR matrix (n, n_atoms).
+
+        X (n, n_used) are the samples, `observed` is their mask or None, and F (n_used, n_atoms) the atoms.
+        """
         return solve_observed_lasso(X, observed, F, self.lam / len(self._history), self.options.tol)
 
     def _split_missing(self, X):
@@ -135,6 +139,7 @@ class OL(Learner):
         return X, observed
 
     def _learn_batch(self, X, rows):
+        """Learn from one mini-batch X (n, n_features): compute its codes, then update A, B and the atoms."""
         features = self._next_features()
         masked = X if features is None else np.take(X, features, axis=1)
         masked, observed = self._split_missing(np.ascontiguousarray(masked, self._A.dtype))
@@ -145,6 +150,7 @@ class OL(Learner):
         self._update_atoms(Z.toarray(), masked, observed, F, features)
 
     def _add_to_A(self, Z):
+        """Update the mean A of Z'Z with the codes Z of a mini-batch, a CSR matrix (n, n_atoms)."""
         n, n_atoms = Z.shape
         part = n / self.options.batch_size
         self.t += part
@@ -158,9 +164,22 @@ class OL(Learner):
             self._A += factor * (Z.T @ Z)
 
     def _update_atoms(self, Z, X, observed, F, features):
+        """Update the mean B with a mini-batch, then all atoms on some features.
+
+        Parameters
+        ----------
+        Z : array (n, n_atoms)
+            Codes of the mini-batch.
+        X : array (n, n_used)
+            Its samples on these features.
+        observed : bool array of the shape of X, or None if nothing is missing
+        F : array (n_used, n_atoms)
+            The atoms on these features, changed in place.
+        features : int array (n_used,), or None for all
+        """
         B = self._add_to_history(Z, X, observed, features)
         self._atoms.update(F, B, self._A, features, self._rng)
-        self._keep_history(B, features)
+        self._write_history_back(B, features)
 
     def _add_to_history(self, Z, X, observed, features):
         """Update the mean of X'Z with a mini-batch, on some features.
@@ -178,7 +197,7 @@ class OL(Learner):
         -------
         history : array (n_used, n_atoms)
             The updated rows of the mean.  For all features it is the learner's own array, otherwise a copy,
-            which `_keep_history` writes back.
+            which `_write_history_back` writes back.
         """
         rows = slice(None) if features is None else features
         part = (len(X) if observed is None else observed.sum(axis=0)) / self.options.batch_size
@@ -192,7 +211,7 @@ class OL(Learner):
         _blend_rows(history, (1 - part / horizon).astype(X.dtype), fresh)
         return history
 
-    def _keep_history(self, taken, features):
+    def _write_history_back(self, taken, features):
         if features is not None:
             self._history[features] = taken
 
