@@ -1,7 +1,7 @@
-"""The steps of the pipeline as scikit-learn estimators, imported from `flyannot`.
+"""The steps of the pipeline as scikit-learn estimators, which are imported from `flyannot`.
 
     images -DenseSIFT-> patches -DictionaryLearning or SparseCoder-> codes -SpatialMaxPooling-> features
 
-They call the same functions as the commands.  Patches and codes of images are an `ImagePatches`.
-Dictionaries can be learned, and samples coded, from plain matrices, too.
+They call the same functions as the commands.  Patches of images, and their codes, are `ImagePatches`.
+`DictionaryLearning` and `SparseCoder` also take plain matrices, one sample per row.
 """

@@ -1,4 +1,4 @@
-"""DenseSIFT: images to the descriptors of their patches."""
+"""The estimator `DenseSIFT`, which turns images into SIFT descriptors of their patches."""
 
 import os
 from collections.abc import Sequence
@@ -20,16 +20,19 @@ Images = Sequence[ArrayLike | str | os.PathLike[str]] | NDArray[Any]
 
 
 class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
-    """Dense SIFT: one descriptor, of mean 0 and norm 1, for every patch of an image that is not uniform.
+    """Dense SIFT: descriptors of square patches on a regular grid over each image.
 
-    `fit` learns nothing.
+    A descriptor has 128 numbers, with mean 0 and norm 1.  Patches without contrast are skipped.  `fit`
+    learns nothing.
 
     Parameters
     ----------
-    patch_px : int, side of a patch, in pixels; a multiple of 4, by default 16
-    stride_px : int, distance between neighbouring patches, in pixels, by default 16
-    min_std : float, by default 6
-        Patches whose grey levels (0 to 255) have a smaller standard deviation are skipped.
+    patch_px : int
+        Side of a patch, in pixels; a multiple of 4, by default 16.
+    stride_px : int
+        Distance between neighbouring patches, in pixels, by default 16.
+    min_std : float
+        Patches whose grey levels (0 to 255) have a smaller standard deviation are skipped, by default 6.
 
     Source
     ------
@@ -57,12 +60,12 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         self.min_std = min_std
 
     def fit(self, X: Images, y: object = None) -> Self:
-        """Check that X is a sequence of images; nothing is learned."""
+        """Raise InputError unless X is a sequence of images.  Nothing is learned, and y is ignored."""
         _require_images(X)
         return self
 
     def transform(self, X: Images) -> ImagePatches:
-        """Describe every image.
+        """Compute the descriptors of all patches of every image.
 
         Parameters
         ----------
@@ -90,7 +93,10 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         )
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """Return the names of the 128 features: cell of the patch (row, column), direction in degrees."""
+        """Return the names of the 128 features of a descriptor, as an array of strings.
+
+        A name has the cell of the patch (row, column) and the direction of the edge in degrees.
+        """
         return np.array(
             [f"row{k // 32}_column{k // 8 % 4}_{k % 8 * 45}deg" for k in range(N_FEATURES)], dtype=object
         )
@@ -106,7 +112,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
 
 
 def _require_images(X):
-    """Raise InputError unless X is a sequence of images."""
+    """Raise InputError unless X is a list, tuple or array of images or of paths."""
     if isinstance(X, str | os.PathLike) or np.ndim(X if isinstance(X, np.ndarray) else 0) in (1, 2):
         is_paths = isinstance(X, np.ndarray) and X.ndim == 1
         if not is_paths:
@@ -116,7 +122,10 @@ def _require_images(X):
 
 
 def _grey_levels(image):
-    """Return an image as grey levels that `extract` takes; read it if it is a path."""
+    """Return an image as the matrix of grey levels from which descriptors are computed.
+
+    `image` is such a matrix, or the path of a picture, which is read.
+    """
     if isinstance(image, str | os.PathLike):
         return read_grey(image)
     image = np.asarray(image)

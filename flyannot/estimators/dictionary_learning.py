@@ -1,4 +1,4 @@
-"""DictionaryLearning: a scikit-learn estimator for every learner of the table."""
+"""The estimator `DictionaryLearning`, which learns a dictionary with any of the learners."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ _NOISE = 0.01  # noise of repeated initial atoms, as in scikit-learn; six other 
 
 
 class DictionaryLearning(SparseCoding):
-    """Dictionary learning and sparse coding.
+    """Dictionary learning and sparse coding with any of the learners.
 
     The objective is the mean over the samples x, over codes z and atoms D of norm at most 1, of
 
@@ -49,12 +49,12 @@ class DictionaryLearning(SparseCoding):
     alpha : float > 0, optional
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.
     max_iter : int, optional
-        Epochs: visits to every sample.  By default 3 for scc, 10 for its other variants and other learners.
+        Epochs, passes over all samples.  By default 3 for scc, 10 for its other variants and other learners.
     objective_tol : float, optional
         Stop when the objective falls by less than this fraction in an epoch.
-    callback : function of an EpochRecord, optional
-        Called with each record that is added to `trace_`, and after every `partial_fit`.  If it returns True
-        or raises StopIteration, `fit` stops, fitted.
+    callback : callable, optional
+        callback(record) is called with the `EpochRecord` of every epoch of `fit`, and of every `partial_fit`.
+        If it returns True or raises StopIteration, `fit` stops early, and the estimator is fitted.
     verbose : bool
         Log one line per record: to the logger "flyannot", or to stderr if logging is not set up.
     learner_params : dict, optional
@@ -64,14 +64,15 @@ class DictionaryLearning(SparseCoding):
         random sample.  By default all atoms begin as random samples.  If there are too few samples, the
         other atoms begin near one of them.
     positive_code, positive_dict : bool
-        Learn and code with codes or atoms without negative values; scc only.
+        Whether codes, or the entries of atoms, must not be negative; scc only.
     coder, tol, sparse_output, n_jobs
         As in `SparseCoder`, for `transform`; they do not change what is learned.
     random_state : int, RandomState, Generator or None
 
     Attributes
     ----------
-    components_ : array (n_components, n_features), one atom per row
+    components_ : array (n_components, n_features)
+        The dictionary, one atom per row.
     trace_ : list of EpochRecord, objective and time after every epoch of `fit`
     n_iter_ : int, epochs so far, or calls of `partial_fit`
     gap_ : float, mean duality gap of the codes of the last record
@@ -129,16 +130,16 @@ class DictionaryLearning(SparseCoding):
         self.verbose = verbose
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Learn from X; y is ignored.
+        """Learn a new dictionary from the samples X; y is ignored.
 
         Parameters
         ----------
-        X : array-like (n_samples, n_features) or ImagePatches
+        X : array-like (n_samples, n_features), or ImagePatches of descriptors
         """
         if self.max_iter is not None and self.max_iter < 1:
             fault = f"max_iter is {self.max_iter}, and must be 1 or more"
             raise InputError(fault, fix="choose max_iter=3, or leave it out")
-        X, _ = check_samples(self, X, reset=True, **self._finite())
+        X, _ = check_samples(self, X, reset=True, **self._nan_options())
         rng = _generator(self.random_state)
         X = self._scaled(X, is_first=True)
         learner = self._learner(X, self._initial_atoms(X, rng))
@@ -149,19 +150,22 @@ class DictionaryLearning(SparseCoding):
         return self._store_result(learner.D.astype(X.dtype), learner.state(), rng, n_iter=len(self.trace_))
 
     def _add_record(self, record):
-        """Add an EpochRecord to the trace; return True if the callback ends learning."""
+        """Append an `EpochRecord` to `trace_`, and return whether the callback asks to stop learning."""
         record = self._unscaled_record(record)
         self.trace_.append(record)
         self.gap_ = record.gap
         return self._call_back(record)
 
     def _unscaled_record(self, record):
-        """Return an EpochRecord of scaled samples in the scale of the given samples."""
+        """Return a copy of an `EpochRecord` with objectives in the units of X.
+
+        The learner computes them for samples divided by `_sample_scale`.
+        """
         names = ("objective_stored", "objective", "gap")
-        return replace(record, **{name: getattr(record, name) * self._unit**2 for name in names})
+        return replace(record, **{name: getattr(record, name) * self._sample_scale**2 for name in names})
 
     def _call_back(self, record):
-        """Log an EpochRecord if `verbose`, and call the callback; return True if it ends learning."""
+        """Log an `EpochRecord` if `verbose`, pass it to the callback, and return whether to stop learning."""
         if self.verbose:
             log_or_print(
                 f"epoch {record.epoch}: objective {record.objective:.6g} (gap {record.gap:.1e}), "
@@ -173,19 +177,34 @@ class DictionaryLearning(SparseCoding):
             return True
 
     def _scaled(self, X, *, is_first):
-        """Divide the samples by a power of two, mostly 1, so that float32 can square them."""
+        """Divide samples by the power of two `_sample_scale`, so that float32 can represent their squares.
+
+        Parameters
+        ----------
+        X : float array (n_samples, n_features)
+        is_first : bool
+            Whether to choose `_sample_scale` from these samples.  Otherwise the earlier choice is used.
+        """
         if is_first:
-            self._unit = sample_scale(X)
-        return X if self._unit == 1 else X / X.dtype.type(self._unit)
+            self._sample_scale = sample_scale(X)
+        return X if self._sample_scale == 1 else X / X.dtype.type(self._sample_scale)
 
     def partial_fit(self, X: Any, y: object = None) -> Self:
-        """Continue learning from more samples.  Earlier samples are not needed again.
+        """Continue learning from more samples, which are processed once.
 
-        Each learner keeps its own statistics of earlier samples.  scc treats all calls as one epoch: ten
-        parts give the same kind of dictionary as the whole in its first epoch.
+        Earlier samples are not needed again.  The first call begins a new dictionary, unless the estimator
+        is
+        fitted.  Each learner keeps its own statistics of earlier samples.  scc treats all calls as one
+        epoch: ten
+        parts give about the same dictionary as one epoch over the whole.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features), or ImagePatches of descriptors
+        y : ignored
         """
         is_first = not hasattr(self, "components_")
-        X, _ = check_samples(self, X, reset=is_first, **self._finite())
+        X, _ = check_samples(self, X, reset=is_first, **self._nan_options())
         X = self._scaled(X, is_first=is_first)
         rng = _generator(self.random_state) if is_first else self._rng
         learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_)
@@ -205,9 +224,20 @@ class DictionaryLearning(SparseCoding):
         return self
 
     def _store_result(self, D, state, rng, *, n_iter):
-        """Set the fitted attributes, and keep the state of the learner for `partial_fit`.
+        """Store the learned dictionary, and what `partial_fit` needs to continue from it.
 
-        D : atoms; state : dict of arrays; rng : numpy Generator; n_iter : int
+        Parameters
+        ----------
+        D : array (n_components, n_features)
+        state : dict of arrays
+            The `state` of the learner, whose codes are dropped.
+        rng : Generator for later calls
+        n_iter : int
+            Epochs so far, or calls of `partial_fit`.
+
+        Returns
+        -------
+        self
         """
         self._state = {name: array for name, array in state.items() if not name.startswith("code_")}
         self._rng = rng
@@ -225,11 +255,12 @@ class DictionaryLearning(SparseCoding):
         )
 
     def _learner(self, X, D):
+        """Create the learner for samples X (n_samples, n_features) with the initial atoms D."""
         options = dict(vars(self._options()))
         positive = self._positive()
         if any(positive):
             options["positive"] = positive
-        lam = self._alpha(X.shape[1]) / self._unit
+        lam = self._alpha(X.shape[1]) / self._sample_scale
         return LEARNERS[self.learner](D.astype(X.dtype), len(X), lam=lam, **options)
 
     def _options(self):
@@ -248,6 +279,10 @@ class DictionaryLearning(SparseCoding):
         return positive
 
     def _initial_atoms(self, X, rng):
+        """Return the initial atoms (n_components, n_features): `dict_init`, or random samples of X.
+
+        Zero atoms of `dict_init` are replaced by random samples, and longer atoms are scaled to norm 1.
+        """
         n_atoms = self._n_atoms(X)
         if self.dict_init is None:
             return self._random_atoms(X, n_atoms, rng)
@@ -266,7 +301,20 @@ class DictionaryLearning(SparseCoding):
         return D / np.maximum(1.0, np.linalg.norm(D, axis=1, keepdims=True))
 
     def _random_atoms(self, X, n_atoms, rng):
-        """Draw random samples of norm 1; if there are fewer than atoms, draw some again with noise."""
+        """Draw `n_atoms` random samples of X, scaled to norm 1, as initial atoms.
+
+        If there are fewer samples, some are drawn again, with noise.
+
+        Parameters
+        ----------
+        X : float array (n_samples, n_features)
+        n_atoms : int
+        rng : Generator
+
+        Returns
+        -------
+        D : float array (n_atoms, n_features)
+        """
         usable = X > 0 if self.positive_dict else np.nan_to_num(X)
         n_usable = int(usable.any(axis=1).sum())
         if not n_usable:
@@ -286,7 +334,7 @@ class DictionaryLearning(SparseCoding):
 
 
 def _generator(random_state):
-    """Return a numpy Generator for a `random_state`, which may be a Generator."""
+    """Return a numpy Generator for any `random_state` that scikit-learn accepts, or for a Generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, int | np.integer):
@@ -295,11 +343,15 @@ def _generator(random_state):
 
 
 def sample_scale(X):
-    """Return the power of two by which samples are divided before learning, so that float32 can square them.
+    """Choose the power of two by which samples are divided before learning, so that squares do not overflow.
 
-    It is 1 unless the norms are extremely large or small.
+    Parameters
+    ----------
+    X : float array (n_samples, n_features), may contain NaN
 
-    X : float array (n, n_features)
+    Returns
+    -------
+    scale : float, 1 for samples of usual size
     """
     largest = max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)) if X.size else 0.0  # no copy
     return power_of_two_scale(float(largest) * np.sqrt(X.shape[1]))

@@ -1,4 +1,4 @@
-"""The patches of several images as the rows of one matrix, and their pooling to one vector per image."""
+"""The container `ImagePatches` for descriptors or codes of images, and the estimator `SpatialMaxPooling`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,19 +18,21 @@ from flyannot.encode.pooling import pool_image
 
 @dataclass(frozen=True, eq=False)
 class ImagePatches:
-    """Descriptors or codes of the patches of some images.  Its length is the number of images.
+    """Descriptors or codes of the patches of several images, one patch per row.
 
-    An index selects images: an integer, a slice, or an array of integers or booleans.
+    Its length is the number of images.  An index selects images: an integer, a slice, or an array of
+    integers or booleans.
 
     Parameters
     ----------
     rows : float array or CSR matrix (n_patches, n_features)
-        Image after image.
+        Descriptors or codes, image after image.
     first : int array (n_images + 1,)
         Image i has the rows first[i] to first[i + 1].
     centres_px : float array (n_patches, 2)
         Patch centres (row, column), in pixels from the top left corner of their image.
-    sizes_px : int array (n_images, 2), (height, width) of every image
+    sizes_px : int array (n_images, 2)
+        (height, width) of every image, in pixels.
     """
 
     rows: Any
@@ -55,17 +57,20 @@ class ImagePatches:
         )
 
     def with_rows(self, rows: Any) -> "ImagePatches":
-        """Return the same patches with other rows, such as codes instead of descriptors."""
+        """Return a copy with other values for the patches, such as codes instead of descriptors.
+
+        `rows` is a float array or CSR matrix with one row per patch.
+        """
         return replace(self, rows=rows)
 
     def of_image(self, i: int) -> tuple[Any, NDArray[Any], tuple[int, ...]]:
-        """Return the rows, centres and (height, width) of one image."""
+        """Return the patches of image i: their rows, their centres in pixels, and its (height, width)."""
         rows = slice(self.first[i], self.first[i + 1])
         return self.rows[rows], self.centres_px[rows], tuple(self.sizes_px[i].tolist())
 
 
 def concatenate_patches(parts):
-    """Return one `ImagePatches` of the images of several, in their order."""
+    """Join several `ImagePatches` (a list) to one, which has all their images in order."""
     rows = [part.rows for part in parts]
     counts = np.concatenate([np.diff(part.first) for part in parts])
     return ImagePatches(
@@ -77,9 +82,9 @@ def concatenate_patches(parts):
 
 
 def _as_image_patches(X):
-    """Return X as one `ImagePatches` if it is one, or is a list of them; otherwise None.
+    """Return X as one `ImagePatches`, or None if it is something else, such as a matrix.
 
-    Cross-validation makes such lists.
+    X may be an `ImagePatches` or a list of them, which cross-validation makes.  A list is joined.
     """
     if isinstance(X, ImagePatches):
         return X
@@ -89,9 +94,20 @@ def _as_image_patches(X):
 
 
 def check_samples(estimator, X, *, reset, **options):
-    """Validate X for an estimator, and return (rows, ImagePatches); the second is None for a plain matrix.
+    """Validate the samples that an estimator is given, as scikit-learn does.
 
-    reset : True in `fit`, False later; options : of scikit-learn's `validate_data`
+    Parameters
+    ----------
+    estimator : BaseEstimator
+    X : array-like (n_samples, n_features), or ImagePatches, or a list of them
+    reset : bool
+        Whether to store the number of features, as in `fit`.  Otherwise it must equal the stored number.
+    options : further arguments of `validate_data` of scikit-learn
+
+    Returns
+    -------
+    rows : array (n_samples, n_features), float32 or float64
+    patches : ImagePatches, or None if X is a plain matrix
     """
     patches = _as_image_patches(X)
     rows = X if patches is None else patches.rows
@@ -100,15 +116,19 @@ def check_samples(estimator, X, *, reset, **options):
 
 
 class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Spatial max pooling: the largest |code| of every atom in every cell of a grid over the image.
+    """Spatial max pooling: the largest absolute code of every atom in every cell of a grid over the image.
+
+    It turns the codes of an image's patches into one vector per image.
 
     Parameters
     ----------
-    grid : (n_rows, n_columns) of cells, or several grids; (1, 1) pools the whole image
+    grid : (n_rows, n_columns), or a sequence of such pairs
+        Numbers of cells.  (1, 1) pools the whole image.
 
     Attributes
     ----------
-    n_features_in_ : int, atoms
+    n_features_in_ : int
+        Number of atoms.
 
     Source
     ------
@@ -125,7 +145,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.grid = grid
 
     def fit(self, X: ImagePatches | ArrayLike, y: object = None) -> Self:
-        """Validate the grid, and store the number of atoms."""
+        """Validate the grid, and store the number of atoms of the codes X; y is ignored."""
         try:
             self._levels = GridType().parse(self.grid)
         except ValueError as error:
@@ -134,11 +154,12 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return self
 
     def transform(self, X: ImagePatches | ArrayLike) -> NDArray[np.float32]:
-        """Pool every image.
+        """Pool the codes of every image to one vector.
 
         Parameters
         ----------
-        X : ImagePatches of codes; or a dense or sparse matrix, a row per image with one patch in the middle
+        X : ImagePatches of codes, or array-like or sparse matrix (n_images, n_atoms)
+            In a matrix each row is an image with one patch in its middle.
 
         Returns
         -------
@@ -165,7 +186,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
 
 def _with_one_patch_each(rows):
-    """Return codes as `ImagePatches` of images with one patch each."""
+    """Return codes (n_images, n_atoms) as `ImagePatches` of images that have one patch each."""
     n = rows.shape[0]
     return ImagePatches(
         sp.csr_matrix(rows), np.arange(n + 1), np.full((n, 2), 0.5, np.float32), np.ones((n, 2), int)

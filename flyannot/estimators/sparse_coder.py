@@ -1,4 +1,4 @@
-"""SparseCoder: codes over known atoms; and its base class, shared with `DictionaryLearning`."""
+"""The estimator `SparseCoder`, which codes samples over a given dictionary, and its base class."""
 
 from os import PathLike
 from pathlib import Path
@@ -26,34 +26,35 @@ from flyannot.sparse.objective import objective
 
 
 class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """The base class of estimators whose `transform` returns sparse codes over the atoms of `_atoms()`.
+    """The base class of `SparseCoder` and `DictionaryLearning`: sparse coding over the rows of `_atoms()`.
 
-    A subclass has the parameters alpha, coder, tol, positive_code, sparse_output and n_jobs.
+    Subclasses define `_atoms`, and the parameters alpha, coder, tol, positive_code, sparse_output and
+    n_jobs.
     """
 
     def transform(self, X: ImagePatches | ArrayLike) -> Any:
-        """Return the code z of every sample x of X: the minimum of 1/2 |x - z D|^2 + alpha |z|_1.
+        """Compute the sparse code z of every sample x: the minimum of 1/2 |x - z D|^2 + alpha |z|_1.
 
         The objective of a code is within `tol` / 2 |x|^2 of the minimum.
 
         Parameters
         ----------
-        X : array-like (n_samples, n_features), or ImagePatches
+        X : array-like (n_samples, n_features), or ImagePatches of descriptors
 
         Returns
         -------
         Z : array (n_samples, n_components), or a CSR matrix with `sparse_output`
-            For ImagePatches the same with codes instead of descriptors, always CSR.
+            For ImagePatches, a copy of them with a CSR matrix of codes as `rows`.
         """
         D = self._atoms()
-        X, patches = check_samples(self, X, reset=False, **self._finite())
+        X, patches = check_samples(self, X, reset=False, **self._nan_options())
         Z = self._encode(X, D)
         if patches is not None:
             return patches.with_rows(Z)
         return Z if self.sparse_output else Z.toarray()
 
     def inverse_transform(self, Z: Any) -> NDArray[Any]:
-        """Return the samples z D of the codes.
+        """Reconstruct samples from their codes: Z D, with D the dictionary.
 
         Parameters
         ----------
@@ -70,12 +71,17 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return Z @ D
 
     def score(self, X: ImagePatches | ArrayLike, y: object = None) -> float:
-        """Return minus the mean of 1/2 |x - z D|^2 + alpha |z|_1, so that greater is better.
+        """Return minus the mean of 1/2 |x - z D|^2 + alpha |z|_1 over the samples, so that greater is better.
 
         Compare scores for one alpha only: a smaller alpha always scores higher.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features), or ImagePatches of descriptors
+        y : ignored
         """
         D = self._atoms()
-        X, _ = check_samples(self, X, reset=False, **self._finite())
+        X, _ = check_samples(self, X, reset=False, **self._nan_options())
         Z = self._encode(X, D)
         alpha = self._alpha(X.shape[1])
         values = np.full(len(X), np.nan)
@@ -84,6 +90,10 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return -float(values[~np.isnan(values)].mean())
 
     def _encode(self, X, D):
+        """Compute the codes of the samples X over the dictionary D, and warn if some miss `tol`.
+
+        The result is a CSR matrix (n_samples, n_components).
+        """
         encode = CODERS[self.coder]
         if self.positive_code:
             if self.coder != "cd":
@@ -105,8 +115,8 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _takes_missing_values(self):
         return False
 
-    def _finite(self):
-        """Return the keyword arguments of scikit-learn's check of samples that say whether NaN is allowed."""
+    def _nan_options(self):
+        """Return the arguments by which `check_samples` allows NaN if the learner takes it."""
         return {"ensure_all_finite": "allow-nan" if self._takes_missing_values() else True}
 
     def _alpha(self, n_features):
@@ -128,7 +138,9 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
 
 class SparseCoder(SparseCoding):
-    """Code samples as sums of few atoms: the z that minimises 1/2 |x - z D|^2 + alpha |z|_1.
+    """Sparse coding over a given dictionary D: the z that minimises 1/2 |x - z D|^2 + alpha |z|_1.
+
+    Each sample x is written as a sum of a few atoms (rows of D).
 
     Parameters
     ----------
@@ -140,17 +152,18 @@ class SparseCoder(SparseCoding):
     alpha : float > 0, optional
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.
     tol : float
-        Duality gap of a code, as a fraction of 1/2 |x|^2.
+        Largest duality gap of a code, as a fraction of 1/2 |x|^2.
     positive_code : bool
-        Minimise over codes without negative values; coder "cd" only.
+        Whether codes must not be negative; coder "cd" only.
     sparse_output : bool
-        Return codes as a CSR matrix.
+        Whether `transform` returns a CSR matrix.
     n_jobs : int, optional
         Threads; -1 for all cores.  The bits of the codes do not depend on it.
 
     Attributes
     ----------
     components_ : array (n_components, n_features)
+        The dictionary.
     n_features_in_ : int
 
     Examples
@@ -182,9 +195,15 @@ class SparseCoder(SparseCoding):
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], stage_range: str, **options: Any) -> Self:
-        """Load a coder from a file of `learn-dict`: the atoms of one stage range and the file's lam.
+        """Load a dictionary that `flyannot learn-dict` wrote, as a coder.
 
-        `options` are parameters of the coder; `alpha` replaces lam.
+        Parameters
+        ----------
+        path : path of the HDF5 file
+        stage_range : str, such as "4-6"
+            The file has one dictionary for each stage range.
+        options : parameters of `SparseCoder`
+            Without `alpha`, the lam of the file is used.
         """
         stage_range = parse_stage_range(stage_range)
         with open_stored_file(Path(path), "dictionary") as stored:
@@ -192,9 +211,11 @@ class SparseCoder(SparseCoding):
             return cls(D, **({"alpha": dictionary_lam(stored)} | options))
 
     def fit(self, X: ImagePatches | ArrayLike, y: object = None) -> Self:
-        """Check X, array-like (n_samples, n_features) or ImagePatches.
+        """Validate X and, if no dictionary was given, take its rows as atoms, scaled to norm 1; y is ignored.
 
-        Its rows become the atoms if no dictionary is given.
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features), or ImagePatches of descriptors
         """
         X, _ = check_samples(self, X, reset=True)
         if self.dictionary is None:
@@ -222,7 +243,10 @@ class SparseCoder(SparseCoding):
 
 
 def resolve_n_jobs(n_jobs):
-    """Return the number of threads for scikit-learn's `n_jobs`: None is 1, -1 all cores, -2 all but one."""
+    """Return the number of threads for scikit-learn's parameter `n_jobs`.
+
+    None is 1 thread, -1 all cores, -2 all cores except one.
+    """
     if n_jobs is None:
         return 1
     if n_jobs == 0:

@@ -40,39 +40,80 @@ from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, carry_over
 LONGEST = 2**18  # most samples of a part in a round, held in memory: 33 MB of descriptors
 _SEEN_PER_ATOM = 60  # samples seen per active part and atom: with fewer, averages are too noisy
 _BEGUN_PER_ATOM = 10  # samples seen per atom before atoms differ from the initial samples
-_UNITS_LOOKED_INTO = 256  # fewest units from which initial atoms and held-out samples are drawn
+_MIN_UNITS_READ = 256  # fewest units from which initial atoms and held-out samples are drawn
 
 
 class SharedAtoms(NamedTuple):
-    """The dictionary between two rounds of data-parallel learning, and its sums h.
+    """The dictionary between two rounds of data-parallel SCC, and the step sizes of its atoms.
 
-    See the comments at the fields.
+    Attributes
+    ----------
+    D : array (n_atoms, n_features)
+        The dictionary.
+    norm2 : array (n_atoms,)
+        Squared norms of the atoms that gradient steps move: `moving` if it is not empty, otherwise D.
+    h_past, h_now : float64 arrays (n_atoms,)
+        For every atom, the sum of squared codes in earlier epochs and in this epoch.  An atom's step size
+        is 1 / (h_past + h_now).
+    n_visits : int
+        Samples processed so far, over all epochs and parts.
+    moving : array (n_atoms, n_features)
+        The atoms that gradient steps move, if D is their running mean.  Otherwise an array without rows.
     """
 
-    D: np.ndarray  # (n_atoms, n_features)
-    norm2: np.ndarray  # (n_atoms,) squared norms of the atoms that steps move
-    h_past: np.ndarray  # (n_atoms,) float64, squared codes of earlier epochs
-    h_now: np.ndarray  # (n_atoms,) float64, squared codes of this epoch
-    n_visits: int  # visits so far
-    moving: np.ndarray  # (n_atoms, n_features), the atoms that steps move if D is their mean; otherwise none
+    D: np.ndarray
+    norm2: np.ndarray
+    h_past: np.ndarray
+    h_now: np.ndarray
+    n_visits: int
+    moving: np.ndarray
 
 
 @dataclass(frozen=True)
 class LearningPlan:
-    """The settings of data-parallel learning, which decide the result together with the samples."""
+    """The settings of a data-parallel run.  With the samples, they determine the learned dictionary.
+
+    Attributes
+    ----------
+    n_parts : int
+        Number S of parts, the shares of the samples that are learned in parallel.
+    n_epochs : int
+        Passes over all samples.
+    lam : float
+        Weight of the L1 norm.
+    options : SCCOptions
+    key : tuple of int
+        Seed of all random choices.
+    tol : float or None
+        Learning stops if an evaluation lowers the objective by less than this fraction.  None: it never
+        does.
+    longest : int
+        Most samples that one part learns from in a round.
+    """
 
     n_parts: int
     n_epochs: int
     lam: float
     options: SCCOptions
-    key: tuple  # integers, the seed of all random choices
+    key: tuple
     tol: float | None = None
     longest: int = LONGEST
 
 
 @dataclass(frozen=True)
 class LearningProgress:
-    """The state of data-parallel learning after a round: its atoms, counts, and the trace so far."""
+    """The state of a data-parallel run after a round, from which the run can be resumed.
+
+    Attributes
+    ----------
+    atoms : SharedAtoms
+    n_rounds : int
+        Finished rounds.
+    seconds : float
+        Time spent learning so far.
+    records : list of EpochRecord
+        Evaluations on the held-out samples so far.
+    """
 
     atoms: SharedAtoms
     n_rounds: int = 0
@@ -81,7 +122,17 @@ class LearningProgress:
 
 
 class PartVisit(NamedTuple):
-    """The blocks of samples that one of the parallel parts visits in a round."""
+    """The work of one part in one round: which units (images or blocks of rows) it learns from.
+
+    Attributes
+    ----------
+    part : int
+        Number of the part.
+    units : int array
+        Indices of the units, in the order in which they are read.
+    n_samples : int
+        Samples in these units, without held-out samples.
+    """
 
     part: int
     units: np.ndarray
@@ -89,42 +140,64 @@ class PartVisit(NamedTuple):
 
 
 class VisitTask(NamedTuple):
-    """A task for a worker: the samples that one parallel part visits in a round, and the start atoms."""
+    """The arguments of `visit_part`: what one worker learns from in a round, and the atoms it starts from.
+
+    Attributes
+    ----------
+    source : source of the units to read, as in `begin_learning`
+    left_out : list of int arrays
+        For every unit, the rows that are held out.
+    start : SharedAtoms at the beginning of the round
+    plan : LearningPlan
+    n_samples : int
+        Samples to learn from.
+    visit_weight : float
+        Samples of the round over samples of this part: the weight of each sample in the gradient steps.
+    spawn_key : tuple of int
+        Seed of this task: epoch, round and part.
+    """
 
     source: object
-    left_out: list  # the held-out rows of each unit
+    left_out: list
     start: SharedAtoms
     plan: LearningPlan
     n_samples: int
-    visit_weight: float  # V / v in the text above
+    visit_weight: float
     spawn_key: tuple
 
 
 class HeldOutSamples(NamedTuple):
-    """Samples that are not used for learning, for the trace: their values, and their rows in each block."""
+    """The samples that are never learned from, because every evaluation measures the objective on them.
+
+    Attributes
+    ----------
+    X : float64 array (n_held, n_features)
+    rows_of : dict from the index of a unit to the int array of its held-out rows
+    """
 
     X: np.ndarray
-    rows_of: dict  # unit -> rows
+    rows_of: dict
 
 
 def begin_learning(source, n_atoms, plan):
-    """Draw initial atoms and the held-out samples of the trace.
+    """Draw the initial atoms and the held-out samples of a data-parallel run.
 
     Parameters
     ----------
     source : the samples, an object with
 
-        - `sizes`: int array (n_units,), the samples of each unit;
+        - `sizes`: int array (n_units,), the number of samples of each unit (an image or a block of rows);
         - `subset(units)`: a source of these units alone, in that order, which can be sent to a worker;
-        - `read()`: an iterator of arrays, the stored samples of each unit;
+        - `read()`: an iterator of arrays, the stored rows of each unit, one row per sample;
         - `samples(rows)`: stored rows as an array-like of samples, which takes an integer array as index.
     n_atoms : int
     plan : LearningPlan
 
     Returns
     -------
-    progress : LearningProgress of the initial atoms
+    progress : LearningProgress before the first round
     held : HeldOutSamples
+        At most a tenth of the samples.
 
     Raises
     ------
@@ -147,18 +220,27 @@ def begin_learning(source, n_atoms, plan):
 
 
 def _draw_rows(sizes, n, rng):
-    """Draw n samples at random from blocks of samples; all samples if there are fewer.
+    """Draw n random samples from a random subset of the units (images or blocks of rows).
 
-    sizes : int array (n_blocks,), the number of samples of each block
+    Reading only a few units is faster.  If they have fewer than n samples, all of these are drawn.
+
+    Parameters
+    ----------
+    sizes : int array (n_units,)
+        Number of samples of every unit.
+    n : int
+    rng : Generator
 
     Returns
     -------
-    blocks : int array, the blocks with drawn samples
-    rows : list of int arrays, the drawn rows of each of these blocks
+    units : sorted int array
+        The units to read: enough for 4 n samples, and at least `_MIN_UNITS_READ` if there are so many.
+    rows : list of int arrays
+        For each of these units, the rows drawn from it.
     """
     order = rng.permutation(np.flatnonzero(sizes))
     n_units = np.searchsorted(np.cumsum(sizes[order]), 4 * n) + 1
-    units = np.sort(order[: max(_UNITS_LOOKED_INTO, n_units)])
+    units = np.sort(order[: max(_MIN_UNITS_READ, n_units)])
     ends = np.cumsum(sizes[units])
     picked = np.sort(rng.permutation(ends[-1])[:n]) if len(units) else np.zeros(0, int)
     by_unit = np.split(picked, np.searchsorted(picked, ends[:-1]))
@@ -166,19 +248,26 @@ def _draw_rows(sizes, n, rng):
 
 
 def initial_shared_atoms(D, options):
-    """Return the SharedAtoms of an initial dictionary D (n_atoms, n_features). options : SCCOptions."""
+    """Return the `SharedAtoms` before the first round, for a dictionary D (n_atoms, n_features).
+
+    `options` is an `SCCOptions`.
+    """
     moving = D if VARIANTS[options.variant].takes_mean else D[:0]
     return SharedAtoms(D, (D**2).sum(axis=1), np.zeros(len(D)), np.zeros(len(D)), 0, moving)
 
 
 def learn_in_rounds(source, held, progress, plan, run):
-    """Continue from `progress`, and yield a `LearningProgress` after every round.
+    """Run the rounds of data-parallel SCC, and yield a `LearningProgress` after every round.
 
     Parameters
     ----------
     source, plan : the arguments of `begin_learning`
-    held, progress : its results, or a later progress of the same run
-    run : function that calls `visit_part` on each of a list of `VisitTask`, and returns the results in order
+    held : HeldOutSamples from `begin_learning`
+    progress : LearningProgress
+        From `begin_learning`, or the last one of an interrupted run, whose rounds are not repeated.
+    run : callable
+        run(tasks) calls `visit_part` on every `VisitTask` of a list, for example in several processes, and
+        returns the results in the same order.
     """
     sizes = source.sizes.astype(np.int64)
     for unit, rows in held.rows_of.items():
@@ -204,7 +293,15 @@ def learn_in_rounds(source, held, progress, plan, run):
 
 
 def has_converged(progress, plan):
-    """Return True if the last record of the trace improved the objective too little to continue."""
+    """Return whether learning can stop: the last evaluation improved the objective by less than `plan.tol`.
+
+    It is never true before every atom could learn from a few samples, or between two evaluations.
+
+    Parameters
+    ----------
+    progress : LearningProgress
+    plan : LearningPlan
+    """
     records = progress.records
     seen = _BEGUN_PER_ATOM * len(progress.atoms.D)
     if plan.tol is None or len(records) < 2 or records[-1].n_visits != progress.atoms.n_visits:
@@ -216,16 +313,27 @@ def has_converged(progress, plan):
 
 
 def plan_rounds(sizes, n_before, n_atoms, epoch, plan):
-    """Plan the rounds of an epoch: a list of `PartVisit` for each, sorted by part.
+    """Plan which units every part learns from in each round of an epoch.
 
-    Parts become active one by one, each after `_SEEN_PER_ATOM` more samples per atom were seen.  So the first
-    rounds have one part, which is sequential learning.  A round is half as long as all that was seen before,
-    up to `plan.longest` samples per part.
+    Parts become active one by one, each after `_SEEN_PER_ATOM` more samples per atom were processed.  So
+    the first rounds have one part, which is sequential learning.  A round is half as long as everything
+    before it, up to `plan.longest` samples per part.
 
     Parameters
     ----------
     sizes : int array (n_units,)
-    n_before : int, visits in earlier epochs
+        Number of samples of every unit, without held-out samples.
+    n_before : int
+        Samples processed in earlier epochs.
+    n_atoms : int
+    epoch : int
+        From 0.
+    plan : LearningPlan
+
+    Returns
+    -------
+    rounds : list of lists of PartVisit
+        One list per round, sorted by part.
     """
     rng = np.random.default_rng(np.random.SeedSequence(plan.key, spawn_key=(epoch,)))
     orders = [rng.permutation(np.arange(part, len(sizes), plan.n_parts)) for part in range(plan.n_parts)]
@@ -251,6 +359,18 @@ def plan_rounds(sizes, n_before, n_atoms, epoch, plan):
 
 
 def _make_tasks(source, held, atoms, visits, plan, number):
+    """Build the `VisitTask` of every part in a round.
+
+    Parameters
+    ----------
+    source : the samples, as in `begin_learning`
+    held : HeldOutSamples
+    atoms : SharedAtoms before the round
+    visits : list of PartVisit
+    plan : LearningPlan
+    number : tuple of int
+        Epoch and round, which seed the random choices of the tasks.
+    """
     total = sum(visit.n_samples for visit in visits)
     nothing = np.zeros(0, int)
     return [
@@ -268,11 +388,19 @@ def _make_tasks(source, held, atoms, visits, plan, number):
 
 
 def visit_part(task):
-    """Learn from the samples of a VisitTask; a pure function, which any worker can run.
+    """Learn from the samples of one part for one round: the work of one worker.
+
+    It depends on nothing but the task, so any process on any machine can do it.
+
+    Parameters
+    ----------
+    task : VisitTask
 
     Returns
     -------
-    atoms : SharedAtoms, whose `h_now` is the amount that these visits added to h
+    atoms : SharedAtoms
+        The atoms after the last sample.  `h_now` holds only what this part added to the sums of squared
+        codes.
     """
     plan, start = task.plan, task.start
     rng = np.random.default_rng(np.random.SeedSequence(plan.key, spawn_key=task.spawn_key))
@@ -281,7 +409,10 @@ def visit_part(task):
 
 
 def _read_task_rows(task):
-    """Read the stored rows that a VisitTask visits, (n_samples, n_features), one block at a time."""
+    """Read the stored rows that a `VisitTask` learns from: an array (n_samples, n_features).
+
+    Units are read one at a time, and their held-out rows are removed.
+    """
     units = (
         np.delete(unit, out, axis=0) if len(out) else unit
         for unit, out in zip(task.source.read(), task.left_out)
@@ -296,13 +427,15 @@ def _read_task_rows(task):
 
 
 def average_atoms(start, reached, n_visits, options):
-    """Average the atoms that the parts of a round reached.
+    """Average the atoms that the parts of a round reached: the formula at the top of the module.
 
     Parameters
     ----------
     start : SharedAtoms before the round
-    reached : list of `SharedAtoms` from `visit_part`, in the order of the parts
-    n_visits : list of the number of visits of each part
+    reached : list of SharedAtoms
+        The results of `visit_part`, in the order of the parts.
+    n_visits : list of int
+        Samples that each part learned from.
     options : SCCOptions
 
     Returns
@@ -328,14 +461,22 @@ def average_atoms(start, reached, n_visits, options):
 
 
 def _average_atoms(start, before, reached, weights, is_on_sphere):
-    """Return the weighted mean of the atoms of all parts; an atom that no part used stays as before.
+    """Return the weighted mean of the parts' atoms, atom by atom.
 
     Parameters
     ----------
-    start, before : the atoms, and h, at the beginning of the round
-    reached : list of the atoms of each part
-    weights : list of the weights of each part for every atom
-    is_on_sphere : bool, True if atoms have norm 1, False if at most 1
+    start : SharedAtoms before the round
+        An atom with `norm2` 0 is not averaged.
+    before : array (n_atoms, n_features)
+        The result for atoms that are not averaged or whose weights are all 0.
+    reached : list of arrays (n_atoms, n_features), the atoms of every part
+    weights : list of arrays (n_atoms,), one per part
+    is_on_sphere : bool
+        Whether means are scaled to norm 1.
+
+    Returns
+    -------
+    D : array (n_atoms, n_features), in the type of `before`
     """
     total = np.zeros(before.shape)
     for D, weight in zip(reached, weights):
@@ -348,13 +489,29 @@ def _average_atoms(start, before, reached, weights, is_on_sphere):
 
 
 def begin_next_epoch(atoms, options):
-    """Return the SharedAtoms at the beginning of the next epoch: with h reduced as the options say."""
+    """Return a copy of the `SharedAtoms` for the next epoch: `h_now` is moved to `h_past`.
+
+    The variant and `options.forgetting` (of `SCCOptions`) decide how much of both remains.
+    """
     h = carry_over(atoms.h_past, atoms.h_now, options)
     return atoms._replace(h_past=h, h_now=np.zeros_like(h))
 
 
 def _add_record(progress, held, epoch, is_last, plan):
-    """Add a record at the end of an epoch, or when twice as many samples were seen as at the last record."""
+    """Evaluate the atoms on the held-out samples if an evaluation is due, and return the new progress.
+
+    An evaluation is due at the end of every epoch.  In the first epoch one is also due when the number of
+    processed samples has doubled since the last one.  At the end of an epoch the next one is begun.
+
+    Parameters
+    ----------
+    progress : LearningProgress after a round
+    held : HeldOutSamples
+    epoch : int, from 0
+    is_last : bool
+        Whether the round is the last of its epoch.
+    plan : LearningPlan
+    """
     atoms, records = progress.atoms, progress.records
     doubled = epoch == 0 and (not records or atoms.n_visits >= 2 * records[-1].n_visits)
     if is_last or doubled:

@@ -1,4 +1,4 @@
-"""The one loop of dictionary learning for every learner: order, epochs, timing and the trace."""
+"""Dictionary learning with any learner: the loop over epochs, its evaluation, and the initial atoms."""
 
 import time
 from dataclasses import dataclass
@@ -16,24 +16,46 @@ EVALUATED_SAMPLES = 2000  # exact codes of all samples would take as long as an 
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One line of the trace of dictionary learning; see the comments at the fields.
+    """The measurements after one epoch, one line of the learning curve.
 
-    Objectives are means over the evaluated samples.  If a sample has missing values (NaN), only its observed
-    entries count, and `lam` is multiplied by their fraction.
+    Objectives are 1/2 |x - z D|^2 + lam |z|_1, averaged over the evaluated samples.  If a sample misses
+    values (NaN), only its observed entries count, and lam is multiplied by their fraction.
+
+    Attributes
+    ----------
+    epoch : int
+        Epochs so far.
+    seconds : float
+        Time spent learning so far, without evaluation.
+    objective_stored : float
+        Objective with the codes that the learner stored, some of them for older dictionaries.
+    objective : float
+        Objective with exact codes for the current dictionary.
+    gap : float
+        Mean duality gap of the exact codes.
+    mean_nonzeros : float
+        Non-zeros of a stored code, averaged over all samples.
+    n_unused_atoms : int
+        Atoms that no stored code uses.
+    n_visits : int
+        Samples processed so far, over all epochs.
     """
 
     epoch: int
-    seconds: float  # time of the learner itself, over all epochs so far
-    objective_stored: float  # with the learner's stored codes, up to an epoch old
-    objective: float  # with exact codes for the current dictionary
-    gap: float  # mean duality gap of those exact codes
-    mean_nonzeros: float  # per stored code, over all samples
-    n_unused_atoms: int  # atoms in no stored code
-    n_visits: int  # visits to samples, over all epochs so far
+    seconds: float
+    objective_stored: float
+    objective: float
+    gap: float
+    mean_nonzeros: float
+    n_unused_atoms: int
+    n_visits: int
 
 
 def default_lam(n_features):
-    """Return 1.2 / sqrt(n_features): about ten non-zeros per code on SIFT descriptors (Lin et al. 2014)."""
+    """Return the default weight of the L1 norm, 1.2 / sqrt(n_features).
+
+    It gives about ten non-zeros per code on SIFT descriptors of norm 1 (Lin et al. 2014).
+    """
     return 1.2 / np.sqrt(n_features)
 
 
@@ -47,7 +69,7 @@ def random_patches(X, n_atoms, rng, *, positive=False):
     n_atoms : int
     rng : numpy Generator
     positive : bool
-        Negative values count as zero, too.
+        Whether negative values count as zero, too.
 
     Returns
     -------
@@ -79,22 +101,27 @@ def learn_dictionary(
 ):
     """Run the epochs of a learner one by one, and yield an `EpochRecord` after each.
 
-    Every epoch visits every sample once in a new random order, with a random generator of its own.  A run
-    that continues at `first_epoch` from the learner's restored state gives the same bits as an uninterrupted
-    run.
+    Every epoch processes every sample once, in a new random order from a random generator of its own.  So a
+    run that resumes at `first_epoch` from the learner's restored state gives the same bits as an
+    uninterrupted run.
 
     Parameters
     ----------
-    X : array-like of rows (n_samples, n_features) that takes an integer array as index
+    X : array-like of rows (n_samples, n_features)
+        Takes an integer array as index.
     learner : Learner
+        Holds the dictionary, which it changes in place.
     n_epochs : int
+        Epochs in all, with those before `first_epoch`.
     rng : numpy Generator
     first_epoch : int
-    seconds : float, time spent on earlier epochs
+        Epochs that were run before.
+    seconds : float
+        Time spent on earlier epochs.
     n_evaluated : int
-        Samples over which the objectives are means.  With 0 the objectives are nan.
-    on_samples : function of n, optional
-        Called after every block of n samples.
+        Number of random samples over which objectives are averaged.  With 0 the objectives are nan.
+    on_samples : callable, optional
+        on_samples(n) is called after every block of n samples, for a progress bar.
     """
     evaluation_rng, *epoch_rngs = rng.spawn(n_epochs + 1)
     evaluated = np.sort(evaluation_rng.permutation(len(X))[:n_evaluated])
@@ -105,10 +132,11 @@ def learn_dictionary(
         yield evaluate_epoch(X, evaluated, learner, epoch + 1, seconds)
 
 
-def has_small_gain(records, tol):
-    """Return True if the last record lowers the objective by less than the fraction `tol`.
+def gains_too_little(records, tol):
+    """Return whether the last epoch lowered the objective by less than the fraction `tol`.
 
-    records : list of EpochRecord
+    `records` is the list of all `EpochRecord` so far.  The result is False if `tol` is None or there are
+    fewer than two records.
     """
     if tol is None or len(records) < 2:
         return False
@@ -116,24 +144,32 @@ def has_small_gain(records, tol):
 
 
 def transfer_state(learner, state):
-    """Give a new learner the state of another learner, except its codes, to continue on other samples.
+    """Load the dictionary and averages of another learner, to continue on other samples.
 
-    state : dict, as `Learner.state` returns
+    Parameters
+    ----------
+    learner : Learner
+        A new learner for the other samples, changed in place.  It keeps its own codes, all zero.
+    state : dict of arrays
+        The `state` of the other learner, which has the same class and options.
     """
     fresh = learner.state()
     learner.restore({name: fresh[name] if name.startswith("code_") else state[name] for name in fresh})
 
 
 def run_epoch(X, learner, rng, on_samples=None, *, is_part=False):
-    """Let a learner visit every sample of X once, in random order.
+    """Let a learner process every sample of X once, in random order.
 
     Parameters
     ----------
-    X : array-like of rows (n_samples, n_features) that takes an integer array as index
-    learner : Learner
+    X : array-like of rows (n_samples, n_features)
+        Takes an integer array as index.
+    learner : Learner, changed in place
     rng : numpy Generator
-    on_samples : function of n, called after every block of n samples; or None
-    is_part : bool, True if the epoch continues with other samples
+    on_samples : callable, optional
+        on_samples(n) is called after every block of n samples.
+    is_part : bool
+        Whether X is only one part of the samples of the epoch, and others follow.
     """
     order = rng.permutation(len(X))
     learner.begin_epoch(rng)
@@ -146,33 +182,61 @@ def run_epoch(X, learner, rng, on_samples=None, *, is_part=False):
 
 
 def exact_codes(X, D, lam, *, positive=False, tol=1e-6):
-    """Solve for the best code of every sample of X: CSR matrix (n_samples, n_atoms).
+    """Solve min over z of 1/2 |x - z D|^2 + lam |z|_1 for every sample: CSR matrix (n_samples, n_atoms).
 
-    X (n_samples, n_features) and D (n_atoms, n_features) are float64.  With `positive` no code is negative.
+    Parameters
+    ----------
+    X : float64 array (n_samples, n_features)
+    D : float64 array (n_atoms, n_features)
+    lam : float
+    positive : bool
+        Whether codes must not be negative.
+    tol : float
+        A code is accepted if its duality gap is at most tol / 2 |x|^2.
     """
     solve = encode_nonnegative if positive else CODERS["cd"]
     return solve.codes(X, D, lam, tol=tol).Z  # the caller measures their gaps
 
 
 def exact_values(X, D, lam, *, positive=False):
-    """Return the objective, the duality gap and the number of non-zeros of the exact code of every sample.
+    """Evaluate a dictionary: solve for exact codes, and measure them.
 
-    The parameters are as in `exact_codes`.
+    Parameters
+    ----------
+    X : float64 array (n_samples, n_features)
+    D : float64 array (n_atoms, n_features)
+    lam : float
+    positive : bool
+        Whether codes must not be negative.
+
+    Returns
+    -------
+    values, gaps : float64 arrays (n_samples,)
+        The objective of every sample, and its duality gap.
+    n_nonzeros : int
+        Non-zeros of all codes together.
     """
     Z = exact_codes(X, D, lam, positive=positive)
     return objective(X, D, Z, lam), duality_gap(X, D, Z, lam, positive=positive), Z.nnz
 
 
 def evaluate_epoch(X, evaluated, learner, epoch, seconds):
-    """Measure a learner after an epoch, and return the EpochRecord.
+    """Measure a learner's dictionary and stored codes after an epoch.
 
     Parameters
     ----------
-    X : array-like of all samples
-    evaluated : int array, indices of the samples on which it is measured
+    X : array-like of rows (n_samples, n_features), all samples
+    evaluated : int array
+        Indices of the samples over which objectives are averaged.
     learner : Learner
-    epoch : int, the number of epochs
-    seconds : float, the time that learning took
+    epoch : int
+        Epochs so far.
+    seconds : float
+        Time spent on them.
+
+    Returns
+    -------
+    record : EpochRecord
     """
     Z = learner.codes()
     D = np.asarray(learner.D, np.float64)

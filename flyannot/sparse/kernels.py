@@ -1,6 +1,7 @@
-"""Compiled functions that several solvers call.
+"""Compiled functions that several solvers of the lasso share.
 
-q = D (x - z D) are the correlations of the atoms with the residual r = x - z D.
+They minimise 1/2 |x - z D|^2 + lam |z|_1 over the code z of a sample x.  q = D (x - z D) are the
+correlations of the atoms with the residual r = x - z D.
 """
 
 import math
@@ -29,7 +30,7 @@ def soft_threshold(value, threshold):
 
 @inlined(fastmath=SUMS)
 def dot(a, b, n):
-    """Return the inner product of the first n entries."""
+    """Return the inner product of the first n entries of the vectors a and b."""
     total = b.dtype.type(0)
     for k in range(n):
         total += a[k] * b[k]
@@ -38,21 +39,24 @@ def dot(a, b, n):
 
 @inlined(fastmath=SUMS)
 def add_multiple(target, factor, source, n):
-    """Add factor times the first n entries of source to target."""
+    """Compute target[:n] += factor * source[:n] in place."""
     for k in range(n):
         target[k] += factor * source[k]
 
 
 @inlined()
 def copy(target, source, n):
-    """Copy the first n entries of source to target; an assignment of arrays would make a temporary copy."""
+    """Copy source[:n] to target[:n] in a loop, because assigning slices would make a temporary copy."""
     for k in range(n):
         target[k] = source[k]
 
 
 @kernel(fastmath=SUMS)
 def sum_squares(X, squares):
-    """Store |X[i]|^2 of every row in `squares`, in float64; it is not finite if X[i] is not."""
+    """Fill squares[i] with |X[i]|^2 for every row of X, in float64.
+
+    An entry is not finite if its row has an entry that is not finite.
+    """
     for i in range(len(X)):
         total = 0.0
         for j in range(X.shape[1]):
@@ -62,13 +66,18 @@ def sum_squares(X, squares):
 
 @kernel
 def read_start_code(start, row, gram, atoms, codes):
-    """Copy the start code of a sample to `atoms` and `codes`, except entries on zero atoms; return its size.
+    """Copy the start code of a sample from a CSR matrix, and return the number of its entries.
+
+    Entries that are zero, or that belong to atoms of norm 0, are skipped.
 
     Parameters
     ----------
-    start : (first, atom, value), the arrays of a CSR matrix
-    row : int, the row of the sample in it
-    gram : float array (n_atoms, n_atoms), whose diagonal is zero for zero atoms
+    start : tuple (indptr, indices, data) of the CSR matrix (n_samples, n_atoms)
+    row : int
+        Index of the sample.
+    gram : array (n_atoms, n_atoms), D D^T
+    atoms, codes : arrays
+        Overwritten from entry 0 on with the numbers of the atoms and their values.
     """
     first, atom, value = start
     n = 0
@@ -81,9 +90,20 @@ def read_start_code(start, row, gram, atoms, codes):
 
 @inlined()
 def track_gap(gap, best, n_rounds):
-    """Track how fast a duality gap falls: return the gap when it last halved, and the rounds since then.
+    """Detect whether a solver stagnates: count the rounds since its duality gap last halved.
 
-    gap : float, the present gap; best, n_rounds : what this function returned before
+    Parameters
+    ----------
+    gap : float
+        The gap after this round.
+    best : float
+        The gap when it last halved.
+    n_rounds : int
+        Rounds since then, before this round.
+
+    Returns
+    -------
+    best, n_rounds : the same two quantities after this round
     """
     if gap <= 0.5 * best:
         best, n_rounds = gap, -1
@@ -92,15 +112,15 @@ def track_gap(gap, best, n_rounds):
 
 @inlined(fastmath=SUMS)
 def gap_from_sums(rest, l1, fit, largest, lam):
-    """Return the duality gap of a code.
+    """Return the duality gap of a code z from four sums over the residual r = x - z D and q = D r.
 
     Parameters
     ----------
-    rest : float, |r|^2 of the residual r
+    rest : float, |r|^2
     l1 : float, |z|_1
-    fit : float, z q
-    largest : float, the largest |q| of all atoms
-    lam : float
+    fit : float, the inner product of z and q
+    largest : float, the largest |q_k| of all atoms
+    lam : float, weight of the L1 norm
     """
     c = lam / largest if largest > lam else 1.0
     return 0.5 * rest * (1.0 - c) ** 2 + lam * l1 - c * fit
@@ -108,22 +128,24 @@ def gap_from_sums(rest, l1, fit, largest, lam):
 
 @kernel
 def gap_from_correlations(square, q0, q, places, z, n, lam, largest):
-    """Return the duality gap of a code of n atoms.
+    """Return the duality gap of a code z with n entries, from the correlations of its atoms.
+
+    With c = min(1, lam / largest) and |r|^2 = |x|^2 - z (q0 + q) it is
+
+        1/2 |r|^2 (1 - c)^2 + sum over k of lam |z_k| - c z_k q_k.
+
+    Near the minimum every term is small, so no large terms cancel.
 
     Parameters
     ----------
-    square : |x|^2
-    q0, q : D x and D (x - z D)
-        Entry `places[i]` belongs to the i-th atom of the code.
-    z : the code
-    lam : weight of the L1 norm
-    largest : the largest |q| of all atoms
-
-    With c = min(1, lam / largest) and x r = |r|^2 + z q, the gap is
-
-        1/2 |r|^2 (1 - c)^2 + sum of lam |z_k| - c z_k q_k.
-
-    Near the minimum every term is small, so no large terms cancel.
+    square : float, |x|^2
+    q0, q : arrays, D x and D (x - z D)
+    places : int array
+        q0[places[i]] and q[places[i]] belong to the i-th entry of the code.
+    z : array, the entries of the code
+    n : int, number of entries
+    lam : float, weight of the L1 norm
+    largest : float, the largest |q_k| of all atoms
     """
     c = lam / largest if largest > lam else 1.0
     residual_square, mismatch = float(square), 0.0

@@ -1,6 +1,6 @@
-"""Codes of samples with missing values (NaN).
+"""Sparse codes of samples with missing values (NaN), from their observed features alone.
 
-With M the s observed features of a sample x, out of p, its code minimises
+Let M select the s observed features of a sample x with p features.  Its code z minimises
 
     1/2 |M (x - z D)|^2 + lam s/p |z|_1.
 
@@ -18,9 +18,16 @@ _DEPENDENT = 1e-7  # eigenvalues of the Gram matrix below this fraction of the l
 
 
 def split_missing(X):
-    """Return X with 0 in place of NaN, and a bool mask of its observed entries.
+    """Replace the NaN of X by 0, and return the mask of observed entries.
 
-    The mask is None if nothing is missing.
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+
+    Returns
+    -------
+    X : float array of the same shape, not copied if nothing is missing
+    observed : bool array of the same shape, or None if nothing is missing
     """
     if not np.isnan(np.einsum("ij,ij->i", X, X)).any():
         return X, None
@@ -29,10 +36,20 @@ def split_missing(X):
 
 
 def split_by_observed(X, D, lam):
-    """Group samples by their observed features, and yield (rows, X, D, lam) of each group.
+    """Split a sparse coding problem with NaN into problems without, each over some samples and features.
 
-    X and D have only the observed features, and lam is multiplied by the fraction of them.  If nothing is
-    missing, there is one group.
+    Parameters
+    ----------
+    X : float array (n_samples, n_features), may contain NaN
+    D : float array (n_atoms, n_features)
+    lam : float, weight of the L1 norm
+
+    Yields
+    ------
+    rows : slice
+        All samples if nothing is missing, otherwise one sample.  Samples with nothing observed are skipped.
+    X, D : arrays of these samples and of all atoms, with the observed features only
+    lam : float, multiplied by the fraction of observed features
     """
     X, observed = split_missing(X)
     if observed is None:
@@ -44,12 +61,21 @@ def split_by_observed(X, D, lam):
 
 
 def encode_observed(encode, X, D, lam, *, tol, n_threads=1):
-    """Return the Codes of samples with missing values, each from its observed features.
+    """Compute the code of every sample from its observed features.
 
-    A sample without observed features gets the zero code.
+    Parameters
+    ----------
+    encode : Coder, the solver
+    X : float array (n_samples, n_features), may contain NaN
+    D : float array (n_atoms, n_features)
+    lam : float, weight of the L1 norm
+    tol : float, relative duality gap at which the solver stops
+    n_threads : int
 
-    encode : Coder; X : float array (n_samples, n_features), which may have NaN; other parameters as in
-        `coders`
+    Returns
+    -------
+    codes : Codes, the CSR matrix (n_samples, n_atoms) and the duality gap of every sample
+        A sample with nothing observed gets the zero code.
     """
     found = [Codes(sp.csr_matrix((1, len(D)), dtype=X.dtype), np.zeros(1))] * len(X)
     for rows, Xk, Dk, lam_k in split_by_observed(X, D, lam):
@@ -60,10 +86,10 @@ def encode_observed(encode, X, D, lam, *, tol, n_threads=1):
 
 
 def solve_observed_lasso(X, observed, F, lam, tol):
-    """Compute lasso codes of samples with missing values, for learners.
+    """Solve the lasso of every sample over its observed features: 1/2 |M (x - z D)|^2 + lam s |z|_1.
 
-    Let M keep the observed features of a sample, and s be their number.  The code z of the sample minimises
-    1/2 |M (x - z D)|^2 + lam s |z|_1.  A code that misses `tol` causes no warning.
+    M selects the s observed features of a sample x.  Learners call this function; it does not warn about
+    codes that miss `tol`.
 
     Parameters
     ----------
@@ -86,9 +112,21 @@ def solve_observed_lasso(X, observed, F, lam, tol):
 
 
 def solve_observed_ridge(X, observed, F, lam):
-    """Compute ridge codes of samples with missing values: 1/2 |M (x - z D)|^2 + lam s |z|^2 is minimal.
+    """Solve ridge regression of every sample over its observed features: 1/2 |M (x - z D)|^2 + lam s |z|^2.
 
-    The parameters are as in `solve_observed_lasso`.
+    M selects the s observed features of a sample x.
+
+    Parameters
+    ----------
+    X : float array (n_samples, n_features), 0 if not observed
+    observed : bool array of the same shape, or None if everything is observed
+    F : float array (n_features, n_atoms)
+        The atoms, D transposed.
+    lam : float > 0, weight of the penalty per observed feature
+
+    Returns
+    -------
+    Z : CSR matrix (n_samples, n_atoms)
     """
     encoded = [
         scipy.linalg.solve(gram + 2 * lam * max(s, 1) * np.eye(len(gram)), (X[rows] @ F).T, assume_a="pos").T
@@ -98,7 +136,22 @@ def solve_observed_ridge(X, observed, F, lam):
 
 
 def _group_problems(X, observed, F):
-    """Yield (rows, Gram matrix, number of observed features) for samples with the same observed features."""
+    """Yield the least-squares problems that differ in their observed features, one after the other.
+
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+    observed : bool array of the same shape, or None if everything is observed
+    F : float array (n_features, n_atoms), D transposed
+
+    Yields
+    ------
+    rows : slice
+        All samples if everything is observed, otherwise one sample.
+    gram : array (n_atoms, n_atoms)
+        Inner products of the atoms over the observed features.
+    n_observed : int
+    """
     if observed is None:
         yield slice(len(X)), F.T @ F, len(F)
         return
@@ -108,10 +161,17 @@ def _group_problems(X, observed, F):
 
 
 def _lasso_in_few_dimensions(Q, gram, lam, tol):
-    """Solve the lasso from Q = X D^T and the Gram matrix D D^T = L L^T alone.
+    """Solve the lasso from Q = X D^T and the Gram matrix D D^T = L L^T alone: CSR (n_samples, n_atoms).
 
-    It is the lasso of X' = Q L^-T over the atoms L, because |x - z D|^2 and |x' - z L|^2 differ by a
-    constant. So its cost does not depend on the number of features.
+    The same codes solve the lasso of X' = Q L^-T over the atoms L, because |x - z D|^2 and |x' - z L|^2
+    differ by a constant.  So the cost does not depend on the number of features.
+
+    Parameters
+    ----------
+    Q : float array (n_samples, n_atoms)
+    gram : float array (n_atoms, n_atoms)
+    lam : float, weight of the L1 norm
+    tol : float, relative duality gap at which the solver stops
     """
     gram64 = gram.astype(np.float64)
     try:

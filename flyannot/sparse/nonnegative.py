@@ -1,7 +1,7 @@
-"""Non-negative codes: the z >= 0 that minimises 1/2 |x - z D|^2 + lam |z|_1.
+"""Non-negative sparse codes: the z >= 0 that minimises 1/2 |x - z D|^2 + lam |z|_1.
 
-Coordinate descent with the Gram matrix, one sample at a time.  A pass over all atoms is followed by passes
-over the support until its codes come to rest.  In the kernels q = D (x - z D).
+Coordinate descent with the Gram matrix D D^T, one sample at a time.  After each sweep over all atoms
+come sweeps over the non-zeros alone, until these change little.  In the kernels q = D (x - z D).
 """
 
 from functools import partial
@@ -19,9 +19,10 @@ _AT_REST = 1e-3  # fraction of the last full pass's largest change below which t
 
 @partial(Coder, positive=True)
 def encode_nonnegative(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
-    """Return non-negative codes of samples over a fixed dictionary, computed in float64.
+    """Compute the best non-negative code of every sample over a fixed dictionary, in float64.
 
-    Parameters and result are those of every coder (package `coders`), except that `start` is ignored.
+    The parameters and the result are the same as for every other coder, see `Coder`.  `start` is ignored:
+    all codes start from zero.
 
     Source
     ------
@@ -41,7 +42,19 @@ def encode_nonnegative(samples, lam, *, tol, max_sweeps, start, gram, n_threads)
 
 @kernel
 def _encode_rows(Q, squares, start, problem, scratch, codes, largest):
-    """Solve one sample after the other, from the zero code; `solve_in_blocks` describes the arguments."""
+    """Solve for the codes of a block of samples, one after the other, each from the zero code.
+
+    Parameters
+    ----------
+    Q : float64 array (n_samples, n_atoms), X D^T
+    squares : float64 array (n_samples,), |x|^2
+    start : ignored
+    problem : LassoProblem
+    scratch : two float64 arrays (n_atoms,), overwritten
+    codes : tuple (indptr, indices, data) of a CSR matrix, overwritten with the codes
+    largest : float64 array (n_samples,), overwritten
+        The largest correlation D (x - z D) of every sample, or inf if the solver did not converge.
+    """
     first, atom, value = codes
     first[0] = 0
     for i in range(len(squares)):
@@ -52,19 +65,21 @@ def _encode_rows(Q, squares, start, problem, scratch, codes, largest):
 
 @kernel
 def _encode_row(q0, square, problem, scratch, atoms, values):
-    """Solve one sample from the zero code, and store its code in `atoms` and `values`.
+    """Solve for the code of one sample by coordinate descent.
 
     Parameters
     ----------
     q0 : float64 array (n_atoms,), D x
     square : float, |x|^2
     problem : LassoProblem
-    scratch : memory of the thread
+    scratch : two float64 arrays (n_atoms,), overwritten
+    atoms, values : arrays, overwritten with the atoms of the code and their values
 
     Returns
     -------
-    n : int, the number of non-zeros
-    largest : float, the largest q; inf if it is not known
+    n : int, number of entries of the code
+    largest : float
+        The largest entry of q = D (x - z D), or inf if the solver did not converge.
     """
     q, z = scratch
     n = 0
@@ -93,7 +108,11 @@ def _encode_row(q0, square, problem, scratch, atoms, values):
 
 @inlined(fastmath=SUMS)
 def _solve_one(j, q, z, problem):
-    """Minimise over z[j] alone, and update q = D (x - z D); return the distance by which z D moved."""
+    """Minimise over z[j] >= 0 alone, and update z and q = D (x - z D) in place.
+
+    `problem` holds the Gram matrix D D^T and lam.  Returns |change of z[j]| |d_j|, the distance by which x
+    - z D moved.
+    """
     a = problem.gram[j, j]
     if a == 0:  # the code of a zero atom stays zero
         return 0.0
@@ -106,7 +125,10 @@ def _solve_one(j, q, z, problem):
 
 @inlined()
 def _list_support(q, z, atoms, values):
-    """Store the non-zeros of z in `atoms` and `values`; return their number and the largest q."""
+    """Write the non-zeros of z to `atoms` and `values`, and return their number and the largest entry of q.
+
+    z and q are arrays (n_atoms,), with q = D (x - z D).
+    """
     n, largest = 0, 0.0
     for j in range(len(z)):
         largest = max(largest, q[j])

@@ -20,7 +20,7 @@ _BLOCK = 2048  # samples in a block: 16 MB of correlations at 1,000 atoms
 
 
 def validate_lam(lam):
-    """Return lam as a float; raise InputError unless it is positive."""
+    """Return the weight of the L1 norm as a float, or raise InputError unless it is positive."""
     if not lam > 0:
         raise InputError(
             f"lam is {lam}, and must be positive", fix="choose lam > 0, such as 1.2 / sqrt(n_features)"
@@ -29,7 +29,7 @@ def validate_lam(lam):
 
 
 def objective(X, D, Z, lam):
-    """Compute the lasso objective P(z) = 1/2 |x - z D|^2 + lam |z|_1 of every sample x with its code z.
+    """Compute P(z) = 1/2 |x - z D|^2 + lam |z|_1 of every sample x and its code z.
 
     Parameters
     ----------
@@ -43,31 +43,53 @@ def objective(X, D, Z, lam):
     values : float64 array (n_samples,)
     """
     values = np.empty(len(X))
-    for rows, _, Zb, R in _blocks(X, D, Z):
-        values[rows] = 0.5 * _squares(R) + lam * _l1(Zb)
+    for rows, _, Zb, R in _iterate_blocks(X, D, Z):
+        values[rows] = 0.5 * _squared_norms(R) + lam * _l1_norms(Zb)
     return values
 
 
 def duality_gap(X, D, Z, lam, *, positive=False):
-    """Compute the duality gap of every sample: an upper bound on P(z) minus the minimum.
+    """Bound how far every code is from the best: P(z) = 1/2 |x - z D|^2 + lam |z|_1 minus a dual value.
 
-    Parameters and shapes are those of `objective`.  With `positive` the minimum is over codes that are not
-    negative, Z has none, and theta is feasible if D theta <= lam.  A gap is never negative beyond rounding
-    (about 1e-16 |x|^2).
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+    D : float array (n_atoms, n_features)
+    Z : float array or CSR matrix (n_samples, n_atoms)
+    lam : float > 0, weight of the L1 norm
+    positive : bool
+        Whether codes must not be negative, as in Z.  The bound is then on the minimum over such codes.
+
+    Returns
+    -------
+    gaps : float64 array (n_samples,)
+        At least P(z) minus the minimum of P, and never negative beyond rounding (about 1e-16 |x|^2).
     """
     gaps = np.empty(len(X))
     D = np.asarray(D, np.float64)
-    for rows, Xb, Zb, R in _blocks(X, D, Z):
+    for rows, Xb, Zb, R in _iterate_blocks(X, D, Z):
         Q = R @ D.T
         largest = (Q if positive else np.abs(Q)).max(axis=1, initial=0.0)
         scale = (lam / np.maximum(largest, lam))[:, None]  # min(1, lam / largest)
-        primal = 0.5 * _squares(R) + lam * _l1(Zb)
-        gaps[rows] = primal - 0.5 * (_squares(Xb) - _squares(Xb - scale * R))
+        primal = 0.5 * _squared_norms(R) + lam * _l1_norms(Zb)
+        gaps[rows] = primal - 0.5 * (_squared_norms(Xb) - _squared_norms(Xb - scale * R))
     return gaps
 
 
-def _blocks(X, D, Z):
-    """Yield (rows, X, Z as CSR matrix, residual) for blocks of samples, in float64."""
+def _iterate_blocks(X, D, Z):
+    """Yield blocks of `_BLOCK` samples in float64, so that memory stays bounded.
+
+    Parameters
+    ----------
+    X, D, Z : the arguments of `objective`
+
+    Yields
+    ------
+    rows : slice, the samples of the block
+    X : float64 array (n_rows, n_features)
+    Z : CSR matrix (n_rows, n_atoms)
+    R : float64 array (n_rows, n_features), the residuals X - Z D
+    """
     D = np.asarray(D, np.float64)
     Z = sp.csr_matrix(Z) if not sp.issparse(Z) else Z.tocsr()
     for start in range(0, len(X), _BLOCK):
@@ -76,9 +98,9 @@ def _blocks(X, D, Z):
         yield rows, Xb, Zb, Xb - Zb @ D
 
 
-def _squares(A):
+def _squared_norms(A):
     return np.einsum("ij,ij->i", A, A)
 
 
-def _l1(Z):
+def _l1_norms(Z):
     return np.asarray(abs(Z).sum(axis=1)).ravel()

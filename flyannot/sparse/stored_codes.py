@@ -1,8 +1,8 @@
-"""The state of a learner from one epoch to the next: the sparse code of every sample, and its arrays.
+"""The storage of sparse codes between epochs, and the base class of learners.
 
-Codes lie end to end in two growing buffers, in the order in which their samples were visited.  Every
-sample stores where its code starts.  So memory grows with the number of non-zeros, not with n_samples
-times n_atoms. Within a code the atoms keep the order in which they were visited.
+Codes lie end to end in two growing buffers, in the order in which their samples were processed.  The
+start of every sample's code is stored.  So memory grows with the number of non-zeros, not with
+n_samples times n_atoms.  Within a code the atoms are in the order in which the solver listed them.
 """
 
 from typing import NamedTuple
@@ -14,16 +14,28 @@ from flyannot.sparse.objective import validate_lam
 
 
 class StoredCodes(NamedTuple):
-    """The sparse codes of all samples, end to end in growing buffers; see the comments at the fields."""
+    """The sparse codes of all samples, as arrays that compiled functions read.
 
-    start: np.ndarray  # (n_samples,) int64, start of each sample's code in the buffers
-    size: np.ndarray  # (n_samples,) int32, non-zeros of each code
-    atom: np.ndarray  # buffer of atom numbers, in the smallest type that holds n_atoms
-    value: np.ndarray  # buffer of code values, in the type of the samples
+    Attributes
+    ----------
+    start : int64 array (n_samples,)
+        Index in the buffers at which the code of each sample begins.
+    size : int32 array (n_samples,)
+        Number of non-zeros of each code.
+    atom : int array
+        Buffer of the atoms' numbers, in the smallest type that holds n_atoms.
+    value : array
+        Buffer of the non-zeros, in the type of the samples.
+    """
+
+    start: np.ndarray
+    size: np.ndarray
+    atom: np.ndarray
+    value: np.ndarray
 
 
 def _empty_codes(n_samples, n_atoms, dtype):
-    """Return codes that are all zero, with empty buffers."""
+    """Return `StoredCodes` that are all zero, with empty buffers."""
     return StoredCodes(
         np.zeros(n_samples, np.int64),
         np.zeros(n_samples, np.int32),
@@ -33,9 +45,9 @@ def _empty_codes(n_samples, n_atoms, dtype):
 
 
 def _sort_by_sample(codes):
-    """Return StoredCodes that lie in the order of the samples, without codes that were replaced.
+    """Return a copy of the `StoredCodes`, end to end in the order of the samples.
 
-    The atoms within a code keep their order.
+    Buffer entries of codes that were stored again later are dropped.  The order within a code stays.
     """
     first = np.cumsum(codes.size, dtype=np.int64) - codes.size
     where = np.arange(codes.size.sum(dtype=np.int64)) + np.repeat(codes.start - first, codes.size)
@@ -43,13 +55,16 @@ def _sort_by_sample(codes):
 
 
 class CodeStore:
-    """The codes of the samples of one learner, in this epoch and in the one before.
+    """The sparse codes of all samples of a learner, in this epoch and the last one.
 
     Attributes
     ----------
-    now : StoredCodes of this epoch
-    past : StoredCodes of the epoch before
-    n_used : int, the number of used entries in the buffers of `now`
+    now : StoredCodes
+        Codes computed in this epoch.  They are zero for samples that this epoch has not reached.
+    past : StoredCodes
+        Codes from the last epoch, from which solvers start.
+    n_used : int
+        Entries of the buffers of `now` that are in use.
     """
 
     def __init__(self, n_samples, n_atoms, dtype):
@@ -58,18 +73,18 @@ class CodeStore:
         self.n_used = 0
 
     def begin_epoch(self):
-        """Begin an epoch with empty codes; the codes so far are kept as the past codes."""
+        """Move the codes from `now` to `past`, and make all codes of the new epoch zero."""
         self.past = self.now
         self.n_used = 0
         self.now = _empty_codes(len(self.past.start), self._n_atoms, self.past.value.dtype)
 
     def compact(self):
-        """Remove codes from the buffers that later visits replaced."""
+        """Free the buffer entries of codes that were stored again later in the epoch."""
         self.now = _sort_by_sample(self.now)
         self.n_used = len(self.now.atom)
 
     def reserve(self, n_more):
-        """Enlarge the arrays of `now`, the codes of this epoch, for `n_more` nonzero entries."""
+        """Enlarge the buffers of `now` such that at least `n_more` non-zeros can be appended."""
         n = self.n_used
         now = self.now
         if len(now.atom) < n + n_more:
@@ -79,9 +94,13 @@ class CodeStore:
             self.now = now._replace(atom=atom, value=value)
 
     def append(self, rows, Z):
-        """Store the rows of a CSR matrix Z as the codes of samples.
+        """Store new codes of some samples in `now`, instead of their codes so far.
 
-        rows : int array, the numbers of the samples
+        Parameters
+        ----------
+        rows : int array
+            Indices of the samples.
+        Z : CSR matrix (len(rows), n_atoms)
         """
         self.reserve(Z.nnz)
         there = slice(self.n_used, self.n_used + Z.nnz)
@@ -90,7 +109,7 @@ class CodeStore:
         self.n_used += Z.nnz
 
     def as_csr(self):
-        """Return the codes as a CSR matrix (n_samples, n_atoms) with sorted atoms."""
+        """Return the codes in `now` as a CSR matrix (n_samples, n_atoms) with sorted indices."""
         codes = _sort_by_sample(self.now)
         arrays = codes.value, codes.atom.astype(np.int32), np.append(codes.start, len(codes.atom))
         Z = sp.csr_matrix(arrays, shape=(len(codes.size), self._n_atoms))
@@ -98,19 +117,27 @@ class CodeStore:
         return Z
 
     def state(self):
-        """Return the codes as a dict of arrays, for a checkpoint."""
+        """Return the codes in `now` as a dict of three arrays, `code_count`, `code_atom` and `code_value`."""
         codes = _sort_by_sample(self.now)
         return {"code_count": codes.size, "code_atom": codes.atom, "code_value": codes.value}
 
     def restore(self, state):
-        """Restore the codes from a dict that `state` returned."""
+        """Load the codes from a dict of arrays that the method `state` returned."""
         count, atom, value = (np.array(state[f"code_{name}"]) for name in ("count", "atom", "value"))
         self.now = self.past = StoredCodes(np.cumsum(count, dtype=np.int64) - count, count, atom, value)
         self.n_used = len(atom)
 
 
-class PositiveConstraints(NamedTuple):
-    """Two flags, `codes` and `atoms`: True if their values must not be negative."""
+class Positive(NamedTuple):
+    """The sign constraints of a learner.
+
+    Attributes
+    ----------
+    code : bool
+        Whether codes must not be negative.
+    atoms : bool
+        Whether the entries of atoms must not be negative.
+    """
 
     code: bool = False
     atoms: bool = False
@@ -120,9 +147,16 @@ EITHER_SIGN = PositiveConstraints()
 
 
 class Learner:
-    """The base class of learners: checked options, codes, and a state that consists of arrays.
+    """The base class of dictionary learners: options, stored codes, and a state that can be saved.
 
-    A learner adds `Options`, `block_size`, `D`, `begin_epoch`, `step`, and its own arrays.
+    A subclass adds `Options`, `block_size`, `D`, `begin_epoch`, `step`, `state_arrays`, and its own arrays.
+
+    Parameters
+    ----------
+    n_samples, n_atoms : int
+    dtype : float32 or float64, the type of the codes
+    lam : float > 0, weight of the L1 norm
+    options : instance of the class `Options` of the learner
     """
 
     Options: type
@@ -140,41 +174,44 @@ class Learner:
 
     @classmethod
     def default_n_epochs(cls, options):
-        """Return the default number of epochs.
-
-        options : object of the class `Options` of the learner
-        """
+        """Return how many epochs to run by default with `options`, an instance of the class `Options`."""
         return 10
 
     def state_arrays(self):
-        """Return the arrays that the next epoch needs besides codes, as a dict by name.
+        """Return the arrays that the next epoch needs, except codes, as a dict by name.
 
-        The arrays are the learner's own, not copies.
+        The arrays are the learner's own, not copies: `restore` writes into them.
         """
         raise NotImplementedError
 
     def end_epoch(self):
-        """Finish an epoch; nothing is to be done if every step leaves the dictionary complete."""
+        """Finish an epoch.
+
+        The base class does nothing, because most learners keep D up to date in every step.
+        """
 
     def end_part(self):
-        """Finish some samples of an epoch, of which more follow later."""
+        """Finish one part of the samples of an epoch, if other samples of the same epoch follow.
+
+        Unless a learner overrides this method, it does the same as `end_epoch`.
+        """
         self.end_epoch()
 
     def codes(self):
-        """Return the code of every sample at its last visit: CSR (n_samples, n_atoms)."""
+        """Return the last code computed for every sample, as a CSR matrix (n_samples, n_atoms)."""
         return self._codes.as_csr()
 
     def state(self):
-        """Return all that learning needs to resume at the next epoch, as a flat dict of arrays.
+        """Return everything that learning needs to resume at the next epoch, as a flat dict of arrays.
 
-        It may be called only between two epochs.
+        Call it only between two epochs.
         """
         arrays = {name: array.copy() for name, array in self.state_arrays().items()}
         numbers = {name: np.array([getattr(self, name)]) for name in self.state_numbers}
         return arrays | numbers | self._codes.state()
 
     def restore(self, state):
-        """Resume from a dict that `state` returned; the options must be the same."""
+        """Load the dict of arrays that `state` returned for a learner with the same options."""
         for name, array in self.state_arrays().items():
             array[...] = state[name]
         for name in self.state_numbers:
@@ -182,6 +219,9 @@ class Learner:
         self._codes.restore(state)
 
 
-def learner_dtype(D):
-    """Return the type that a learner computes in: float64 if D is float64, otherwise float32."""
+def float_type(D):
+    """Return the dtype in which a learner computes.
+
+    It is float64 if the dictionary D is float64, otherwise float32.
+    """
     return np.dtype(np.float64 if np.asarray(D).dtype == np.float64 else np.float32)

@@ -31,8 +31,8 @@ class Watched(DSSC):
         super().__init__(*args, **options)
         self.seen = []
 
-    def _rates(self):
-        self.seen.append((self.D.astype(np.float64), super()._rates()))
+    def _iteration_rates(self):
+        self.seen.append((self.D.astype(np.float64), super()._iteration_rates()))
         return self.seen[-1][1]
 
     def _iterate(self, batch, *rest):

@@ -63,9 +63,9 @@ _RATE = FloatType(above=0, most=1)
 class DSSCOptions(Options):
     """Options of DSSC.  The paper gives only 16 processors and 16 to 128 blocks.
 
-    The samples of a processor serve the atoms of its own block only.  So few blocks learn most from each
-    sample, and many blocks use most threads.  If there are more blocks than atoms, some blocks are empty,
-    and processors that draw them change codes only.
+    A block is a range of atoms, and a processor updates one block at a time, from its own samples.  So few
+    blocks learn most from each sample, and many blocks use most threads.  If there are more blocks than
+    atoms, some are empty, and processors that draw them change codes only.
     """
 
     surrogate: str = option(
@@ -96,24 +96,25 @@ class DSSCOptions(Options):
     )
 
 
-def gradient_weight(t, options):
-    """Return rho in iteration t = 0, 1, ...: the weight of the newest gradient in the average.
+def rho_at(t, options):
+    """Return the weight of the newest gradient in iteration t = 0, 1, ... of DSSC.
 
-    It is options.rho (1 + t / options.delay)^-(1/2 + EPSILON).
+    It is rho (1 + t / delay)^-(1/2 + EPSILON), with `rho` and `delay` from the `DSSCOptions`.
     """
     return options.rho * (1 + t / options.delay) ** -(0.5 + EPSILON)
 
 
-def step_fraction(t, options):
-    """Return gamma in iteration t = 0, 1, ...: the fraction of the way to the minimum that atoms move.
+def gamma_at(t, options):
+    """Return the step length in iteration t = 0, 1, ... of DSSC.
 
-    It is options.gamma (1 + t / options.delay)^-(3/4 + 3/2 EPSILON).
+    Atoms move this fraction of the way to the minimum of the surrogate.  It is
+    gamma (1 + t / delay)^-(3/4 + 3/2 EPSILON), with `gamma` and `delay` from the `DSSCOptions`.
     """
     return options.gamma * (1 + t / options.delay) ** -(0.75 + 1.5 * EPSILON)
 
 
 def resolved_dssc_options(options, n_atoms):
-    """Return DSSCOptions with the numbers of blocks and processors filled in.
+    """Return a copy of the `DSSCOptions` with defaults for `n_blocks` and `n_processors` filled in.
 
     Raises
     ------
@@ -140,23 +141,31 @@ ATOM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}
 
 
 def split_iterations(n_rows, n_at_once):
-    """Divide `n_rows` rows among as few iterations as possible, and return their slices.
+    """Split `n_rows` rows into slices of nearly equal length, one for each iteration.
 
-    The slices have nearly equal length.
-
-    n_at_once : int, the most rows of an iteration
+    There are as few slices as possible, each of at most `n_at_once` rows.
     """
     edges = np.linspace(0, n_rows, -(-n_rows // n_at_once) + 1).astype(int)
     return [slice(*pair) for pair in zip(edges, edges[1:])]
 
 
 class DSSC(Learner):
-    """The learner DSSC; the package `learners` describes learners.
+    """The learner DSSC: in each iteration several processors update blocks of atoms from the same dictionary.
+
+    Parameters
+    ----------
+    D : float array (n_atoms, n_features)
+        Initial atoms, copied.
+    n_samples : int
+    lam : float > 0, weight of the L1 norm
+    options : fields of `DSSCOptions`
 
     Attributes
     ----------
-    n_iterations : int, iterations so far
-    n_features_processed : int, entries of D and of codes that processors have updated so far
+    n_iterations : int
+        Iterations so far.
+    n_features_processed : int
+        Entries of D and of codes that processors have updated so far.
     """
 
     Options = DSSCOptions
@@ -177,16 +186,16 @@ class DSSC(Learner):
         self._direction = np.ones(n_features, dtype)
 
     @property
-    def _n_at_once(self):
+    def _n_per_iteration(self):
         return self.options.n_processors * self.options.batch_size
 
     @property
     def block_size(self):
-        """The largest number of samples that `step` takes: a whole number of iterations."""
-        return self._n_at_once * max(1, 4096 // self._n_at_once)
+        """Return the most samples that `step` accepts: about 4,096, in whole iterations."""
+        return self._n_per_iteration * max(1, 4096 // self._n_per_iteration)
 
     def begin_epoch(self, rng):
-        """Start an epoch: keep a generator that draws blocks of atoms, and start from the codes so far."""
+        """Prepare an epoch: derive its generator from `rng`, and take the last codes as start codes."""
         self._direction[:] = rng.normal(size=len(self._direction))
         self._rng = rng.spawn(1)[0]
         with limit_blas_threads():
@@ -194,16 +203,16 @@ class DSSC(Learner):
         self._codes.begin_epoch()
 
     def step(self, X, rows):
-        """Visit the samples X (len(rows), n_features) in this order; `rows` are their indices."""
+        """Learn from the samples X (len(rows), n_features), in this order; `rows` are their indices."""
         X = np.ascontiguousarray(X, self.D.dtype)
         rows = np.ascontiguousarray(rows, np.int64)
         if not self.mean_square:
             self.mean_square = max(float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X), 1e-30)
         scratches = [self._scratch() for _ in range(min(self.options.n_threads, self.options.n_processors))]
-        codes = self._code_buffers(min(len(X), self._n_at_once))
+        codes = self._code_buffers(min(len(X), self._n_per_iteration))
         n_processors, n_blocks = self.options.n_processors, self.options.n_blocks
         with create_thread_pool(max(1, len(scratches) - 1)) as threads:
-            for part in split_iterations(len(rows), self._n_at_once):
+            for part in split_iterations(len(rows), self._n_per_iteration):
                 blocks = self._rng.permutation(n_blocks)[:n_processors]
                 batch = DSSCBatch(
                     X[part], rows[part], np.arange(n_processors + 1) * len(X[part]) // n_processors, blocks
@@ -211,33 +220,40 @@ class DSSC(Learner):
                 self._iterate(batch, scratches, codes, threads)
 
     def _iterate(self, batch, scratches, codes, threads):
-        """Run one iteration: all processors start from one iterate, and their results are then accepted.
+        """Run one iteration: all processors, in threads, then copy their codes and atoms to the learner.
 
         Parameters
         ----------
         batch : DSSCBatch
-        scratches : list of DSSCScratch, one for each thread
-        codes : DSSCCodes, written
-        threads : executor of threads, or None
+            The samples and the block of every processor.
+        scratches : list of DSSCScratch
+            Work memory, one per thread.
+        codes : DSSCCodes
+            Buffers for the new codes, overwritten.
+        threads : thread pool
+            It runs all scratches except the first, which runs in the calling thread.
         """
-        rates = self._rates()
+        rates = self._iteration_rates()
         turns = iter(range(len(batch.blocks)))  # shared by the threads
 
-        def take_turns(scratch):
+        def run_processors(scratch):
             for i in turns:
                 run_processor(i, batch, self._atoms, self._codes.past, rates, scratch, codes)
 
-        in_threads = [threads.submit(take_turns, scratch) for scratch in scratches[1:]]
-        take_turns(scratches[0])
+        in_threads = [threads.submit(run_processors, scratch) for scratch in scratches[1:]]
+        run_processors(scratches[0])
         for thread in in_threads:
             thread.result()
         self._codes.reserve(int(codes.count[: len(batch.rows)].sum()))
         self._codes.n_used = store_codes(batch, codes, self._codes.now, self._codes.n_used)
-        self._accept(batch)
+        self._copy_updated_blocks(batch)
         self.n_iterations += 1
 
-    def _accept(self, batch):
-        """Copy the blocks of atoms that processors wrote to the dictionary, and count the updated entries."""
+    def _copy_updated_blocks(self, batch):
+        """Copy the updated blocks of atoms to the dictionary, and count the updated entries.
+
+        `batch` is the `DSSCBatch` of the iteration.
+        """
         edges = self._atoms.edges
         n_features = self.D.shape[1]
         for block, n_samples in zip(batch.blocks, np.diff(batch.first)):
@@ -248,7 +264,8 @@ class DSSC(Learner):
                 n_entries = len(self.D) if self.options.surrogate == "exact" else n_atoms
                 self.n_features_processed += int(n_atoms * n_features + n_samples * n_entries)
 
-    def _rates(self):
+    def _iteration_rates(self):
+        """Return the `DSSCRates` of the next iteration."""
         options = self.options
         real = self.D.dtype.type
         curvature = _power_steps(self.D, self._direction, POWER_STEPS) * CURVATURE_MARGIN
@@ -283,14 +300,15 @@ class DSSC(Learner):
         return DSSCCodes(np.zeros(n, np.int32), atom, np.empty(shape, self.D.dtype))
 
     def state_arrays(self):
-        """Return the dictionary and its averaged gradient."""
+        """Return the dictionary `D` and its averaged gradient `d`, as a dict."""
         return {"D": self.D, "d": self._atoms.d}
 
 
 def _power_steps(D, v, n_steps):
-    """Take `n_steps` steps of the power method on D^T D, from the vector v, in place.
+    """Estimate the largest eigenvalue of D^T D by `n_steps` steps of the power method.
 
-    Returns the last Rayleigh quotient, an estimate of the largest eigenvalue.
+    The start vector v (n_features,) is overwritten with the last iterate.  Returns the last Rayleigh
+    quotient.
     """
     quotient = 0.0
     for _ in range(n_steps):

@@ -1,8 +1,10 @@
-"""The kernels of DSSC: the work of one processor in one iteration, with either surrogate.
+"""Compiled functions of DSSC: the work of one processor in one iteration.
 
-Processors of one iteration read the same dictionary `D` and the same stored codes.  Each writes its block of
-atoms to `D_next`, the averaged gradient of that block, and the codes of its own samples.  The codes go to its
-own row of `DSSCCodes`.  No two processors write to the same place, so their order does not matter.
+The surrogate, the convex function that a processor minimises, is the objective itself or that of Eq. 2.
+All processors of an iteration read the same dictionary `D` and the same stored codes.  Each writes its
+block of atoms to `D_next`, the averaged gradient of that block, and the codes of its own samples.  The
+codes go to its own row of `DSSCCodes`.  No two processors write to the same memory, so their order does
+not matter.
 """
 
 from typing import NamedTuple
@@ -15,79 +17,146 @@ MAX_SWEEPS = 200  # limit of an exact solve, which only ill-posed problems reach
 
 
 class DSSCBatch(NamedTuple):
-    """The samples of one iteration: the mini-batches of all processors, one after the other.
+    """The samples of one iteration, one processor's mini-batch after the other.
 
-    Comments at the fields give shapes.
+    Attributes
+    ----------
+    X : array (n, n_features)
+    rows : int64 array (n,)
+        Indices of the samples.
+    first : int array (n_processors + 1,)
+        Processor i has the samples first[i] to first[i + 1].
+    blocks : int array (n_processors,)
+        The block of atoms that each processor updates.  No two are equal.
     """
 
-    X: np.ndarray  # (n, n_features)
-    rows: np.ndarray  # (n,) int64, the numbers of the samples
-    first: np.ndarray  # (n_processors + 1,) the start of each processor's mini-batch
-    blocks: np.ndarray  # (n_processors,) the block of each processor; no two are the same
+    X: np.ndarray
+    rows: np.ndarray
+    first: np.ndarray
+    blocks: np.ndarray
 
 
 class DSSCAtoms(NamedTuple):
     """The dictionary before and after an iteration, and its averaged gradient.
 
-    See the comments at the fields.
+    Attributes
+    ----------
+    D : array (n_atoms, n_features)
+        The dictionary that all processors read.
+    D_next : array (n_atoms, n_features)
+        Each processor writes its block of new atoms here.
+    d : array (n_atoms, n_features)
+        The averaged gradient of Eq. 4.
+    edges : int array (n_blocks + 1,)
+        Block b has the atoms edges[b] to edges[b + 1].
     """
 
-    D: np.ndarray  # (n_atoms, n_features), read by all processors
-    D_next: np.ndarray  # (n_atoms, n_features), to which drawn blocks are written
-    d: np.ndarray  # (n_atoms, n_features), the averaged gradient of Eq. 4
-    edges: np.ndarray  # (n_blocks + 1,) the first atom of every block
+    D: np.ndarray
+    D_next: np.ndarray
+    d: np.ndarray
+    edges: np.ndarray
 
 
 class DSSCRates(NamedTuple):
-    """The numbers of one iteration (lam, rho, gamma, tau and others), in the type of the samples."""
+    """The step sizes and tolerances of one iteration, in the type of the samples.
+
+    Attributes
+    ----------
+    lam : float
+        Weight of the L1 norm.
+    rho : float
+        Weight of the newest gradient in the averaged gradient.
+    gamma : float
+        Fraction of the way to the minimum that atoms move.
+    tau : float
+        Strong convexity of an atom's surrogate.
+    curvature : float
+        Curvature c of a code's surrogate, at least the largest eigenvalue of D D^T.
+    code_tolerance : float
+        Largest violation of the optimality conditions in an exact solve of a code.
+    atom_tolerance : float
+        Largest change of an entry in the last sweep of an exact solve of atoms.
+    is_exact : bool
+        Whether the surrogate is the objective itself.  Otherwise it is that of Eq. 2.
+    """
 
     lam: float
-    rho: float  # weight of the newest gradient in the average
-    gamma: float  # fraction of the way that atoms move
-    tau: float  # strong convexity of an atom's surrogate
-    curvature: float  # c of a code's surrogate: at least the largest eigenvalue of D D^T
-    code_tolerance: float  # largest violation of optimality in an exact solve of a code
-    atom_tolerance: float  # largest change of an entry in the last sweep of an exact solve of atoms
-    is_exact: bool  # the surrogate is the objective itself; otherwise that of Eq. 2
+    rho: float
+    gamma: float
+    tau: float
+    curvature: float
+    code_tolerance: float
+    atom_tolerance: float
+    is_exact: bool
 
 
 class DSSCScratch(NamedTuple):
-    """The memory of one thread; the code `z` is zero between samples."""
+    """The work memory of one thread.
 
-    z: np.ndarray  # (n_atoms,) the code of the current sample
-    q: np.ndarray  # (n_atoms,) its correlations, or the squared norms of atoms
-    r: np.ndarray  # (n_features,) its residual
-    support: np.ndarray  # (n_atoms,) int32
-    G: np.ndarray  # (largest block, n_features) gradient of the block's atoms
-    S: np.ndarray  # (largest block, n_features) the change of its atoms
-    A: np.ndarray  # (largest block, largest block) sum of z z^T over the mini-batch, within the block
+    Attributes
+    ----------
+    z : array (n_atoms,)
+        The code of the current sample.  It is zero between samples.
+    q : array (n_atoms,)
+        Correlations D r, or squared norms of the atoms in an exact solve.
+    r : array (n_features,)
+        The residual x - z D of the current sample.
+    support : int32 array (n_atoms,)
+        The atoms with non-zero codes.
+    G : array (largest block, n_features)
+        The gradient in the atoms of the block, summed over the mini-batch.
+    S : array (largest block, n_features)
+        The change of the block's atoms.
+    A : array (largest block, largest block)
+        The sum of z z^T over the mini-batch, for the atoms of the block.
+    """
+
+    z: np.ndarray
+    q: np.ndarray
+    r: np.ndarray
+    support: np.ndarray
+    G: np.ndarray
+    S: np.ndarray
+    A: np.ndarray
 
 
 class DSSCCodes(NamedTuple):
-    """The codes that the processors computed in one iteration, a row of the arrays for each processor."""
+    """The new codes of one iteration, before they are appended to the stored codes.
 
-    count: np.ndarray  # (n,) non-zeros of every sample
-    atom: np.ndarray  # (n_processors, capacity), end to end for the samples of a processor
-    value: np.ndarray  # (n_processors, capacity)
+    Attributes
+    ----------
+    count : int32 array (n,)
+        Non-zeros of every sample.
+    atom, value : arrays (n_processors, capacity)
+        Row i holds the atoms and values of the codes of processor i, end to end.
+    """
+
+    count: np.ndarray
+    atom: np.ndarray
+    value: np.ndarray
 
 
 @kernel(fastmath=SUMS)
 def run_processor(i, batch, atoms, past, rates, scratch, codes):
-    """Do the work of processor i in one iteration.
+    """Update the codes of one processor's mini-batch, and its block of atoms.
 
-    With the objective itself as surrogate, whole codes are solved for the present dictionary, then the block
-    of atoms for these codes.  With the surrogate of Eq. 2, one proximal step moves the block of atoms and
-    the entries of the codes in the block, both from one iterate (D, codes).
+    With the objective as the surrogate, codes are solved for over all atoms of D, then the block's atoms
+    are solved for with these codes.  With the surrogate of Eq. 2, one proximal step from the same (D,
+    codes) moves the block's atoms and the entries of the codes that belong to the block.
 
     Parameters
     ----------
     i : int
+        Number of the processor.
     batch : DSSCBatch
-    atoms : DSSCAtoms, whose block of the processor is written
-    past : StoredCodes of the epoch before
+    atoms : DSSCAtoms
+        `D_next` and `d` are overwritten for the block.
+    past : StoredCodes
+        Codes from which the solver starts.
     rates : DSSCRates
-    scratch : DSSCScratch
-    codes : DSSCCodes, whose row i is written
+    scratch : DSSCScratch, overwritten
+    codes : DSSCCodes
+        The new codes are written to row i.
     """
     z, q, r, G, A = scratch.z, scratch.q, scratch.r, scratch.G, scratch.A
     a, b = atoms.edges[batch.blocks[i]], atoms.edges[batch.blocks[i] + 1]
@@ -117,14 +186,15 @@ def run_processor(i, batch, atoms, past, rates, scratch, codes):
 
 @kernel(fastmath=SUMS)
 def store_codes(batch, codes, now, n_used):
-    """Append the codes of an iteration to the stored codes of the epoch; return the number of used entries.
+    """Append the codes of an iteration to the stored codes, and return the number of buffer entries in use.
 
     Parameters
     ----------
     batch : DSSCBatch
     codes : DSSCCodes
-    now : StoredCodes of the epoch
-    n_used : int, the number of used entries before
+    now : StoredCodes, changed in place
+    n_used : int
+        Entries of the buffers of `now` in use before.
     """
     for i in range(len(batch.blocks)):
         n_read = 0
@@ -139,9 +209,9 @@ def store_codes(batch, codes, now, n_used):
 
 @kernel(fastmath=SUMS)
 def _restore_code(batch, s, D, past, z, r):
-    """Fill z with the stored code of sample s of a DSSCBatch, and compute r = x - z D.
+    """Write the stored code of sample s of the batch to z, and its residual x - z D to r.
 
-    past : StoredCodes; z : (n_atoms,), zero on entry; r : (n_features,)
+    `past` is a `StoredCodes`, `batch` a `DSSCBatch`.  z must be zero before.
     """
     copy(r, batch.X[s], len(r))
     start = past.start[batch.rows[s]]
@@ -153,9 +223,10 @@ def _restore_code(batch, s, D, past, z, r):
 
 @inlined(fastmath=SUMS)
 def _store_code(z, codes, i, s, n_stored):
-    """Append the code z of sample s to the codes of processor i, and set z to zero.
+    """Append the code z of sample s to row i of `codes`, and set z to zero.
 
-    n_stored : int, the number of entries so far; the new number is returned
+    `codes` is a `DSSCCodes`, and `n_stored` the entries of row i in use.  Returns the entries in use
+    afterwards.
     """
     before = n_stored
     for k in range(len(z)):
@@ -172,19 +243,10 @@ def _store_code(z, codes, i, s, n_stored):
 
 @inlined(fastmath=SUMS)
 def _step_code(D, r, q, z, first, last, lam, curvature):
-    """Take one proximal step of the entries of a code z from `first` to `last`, all at once.
+    """Take one proximal gradient step on the entries first, ..., last - 1 of a code, all at once.
 
-    The new entries are the proximal operator of lam |.|_1 / c at z + q / c, with q = D r and the curvature
-    c.
-
-    Parameters
-    ----------
-    D : float array (n_atoms, n_features)
-    r : float array (n_features,), x - z D, updated
-    q : float array (n_atoms,), overwritten
-    z : float array (n_atoms,), updated
-    first, last : ints
-    lam, curvature : floats
+    With c = `curvature` and q = D r, entry k becomes soft_threshold(z[k] + q[k] / c, lam / c).  z and the
+    residual r = x - z D are updated in place, and q is overwritten.
     """
     for k in range(first, last):
         q[k] = dot(D[k], r, len(r))
@@ -197,12 +259,18 @@ def _step_code(D, r, q, z, first, last, lam, curvature):
 
 @kernel(fastmath=SUMS)
 def _solve_code(D, scratch, lam, tolerance):
-    """Minimise over the code of one sample by coordinate descent, until no entry is off by `tolerance`.
+    """Minimise 1/2 |x - z D|^2 + lam |z|_1 over the code z of a sample by coordinate descent.
 
-    Sweeps over all atoms alternate with sweeps over the support.
+    Sweeps over all atoms alternate with sweeps over the non-zeros.  It ends when no entry violates its
+    optimality condition by more than `tolerance`.
 
-    D : float array (n_atoms, n_features); scratch : DSSCScratch, whose q holds the squared norms of the
-        atoms
+    Parameters
+    ----------
+    D : array (n_atoms, n_features)
+    scratch : DSSCScratch
+        On entry `z` is the start code, `r` its residual and `q` the squared norms of the atoms.  `z` and
+        `r` are updated in place.
+    lam, tolerance : float
     """
     z, norm2, r, support = scratch.z, scratch.q, scratch.r, scratch.support
     for _ in range(MAX_SWEEPS):
@@ -225,11 +293,10 @@ def _solve_code(D, scratch, lam, tolerance):
 
 @kernel(fastmath=SUMS)
 def _solve_one(D, norm2, z, r, k, lam):
-    """Minimise over z[k] alone, and update r = x - z D.
+    """Minimise over z[k] alone, and update z and the residual r = x - z D in place.
 
-    Return the violation of the optimality condition before.
-
-    norm2 : float, |D[k]|^2
+    `norm2` are the squared norms of the atoms.  Returns |change of z[k]| |d_k|^2, by which z[k] violated
+    its optimality condition.
     """
     a, old, new = norm2[k], z[k], r.dtype.type(0)
     if a > 0:  # the code of a zero atom is zero
@@ -242,9 +309,9 @@ def _solve_one(D, norm2, z, r, k, lam):
 
 @inlined(fastmath=SUMS)
 def _add_gradient(G, z, r, a, b):
-    """Add the gradient of one sample in the atoms from a to b, which is -z[k] r for atom k, to G.
+    """Add one sample's gradient in the atoms a, ..., b - 1 to G: G[k - a] -= z[k] r.
 
-    G : float array (b - a, n_features); z : its code; r : its residual
+    z is the code of the sample, and r its residual x - z D.
     """
     for k in range(a, b):
         if z[k] != 0:
@@ -253,7 +320,7 @@ def _add_gradient(G, z, r, a, b):
 
 @inlined(fastmath=SUMS)
 def _add_square(A, z, a, b):
-    """Compute A += z[a:b] z[a:b]^T for the code z of one sample; A is (b - a, b - a)."""
+    """Compute A += z[a:b] z[a:b]^T in place, for the code z of one sample; A is (b - a, b - a)."""
     for j in range(a, b):
         if z[j] != 0:
             for k in range(a, b):
@@ -262,9 +329,10 @@ def _add_square(A, z, a, b):
 
 @inlined(fastmath=SUMS)
 def _average_gradient(G, d, a, b, n_samples, rho):
-    """Compute d = (1 - rho) d + rho G / n_samples for the atoms from a to b: Eq. 4.
+    """Update the averaged gradient of a block: d[a:b] = (1 - rho) d[a:b] + rho G / n_samples, Eq. 4.
 
-    G : float array (b - a, n_features), the summed gradient; d : (n_atoms, n_features), the average
+    a, ..., b - 1 are the atoms of the block.  G (b - a, n_features) is the gradient summed over `n_samples`
+    samples.
     """
     one = rho / rho
     weight = rho / d.dtype.type(n_samples)
@@ -275,11 +343,10 @@ def _average_gradient(G, d, a, b, n_samples, rho):
 
 @inlined(fastmath=SUMS)
 def _step_atoms(atoms, a, b, rates):
-    """Move the atoms from a to b the fraction gamma of the way to a proximal step: Eqs. 3 and 5.
+    """Move the atoms a, ..., b - 1 by a projected gradient step, and write them to `D_next`: Eqs. 3 and 5.
 
-    The step ends at the projection of D - d / c onto the unit ball, with c = tau (1 + rho).
-
-    atoms : DSSCAtoms; rates : DSSCRates
+    With c = tau (1 + rho), each atom moves the fraction gamma of the way to D - d / c, projected onto the
+    unit ball.  `atoms` is a `DSSCAtoms`, and `rates` a `DSSCRates`.
     """
     D, D_next, d = atoms.D, atoms.D_next, atoms.d
     one = D.dtype.type(1)
@@ -295,20 +362,21 @@ def _step_atoms(atoms, a, b, rates):
 
 @inlined(fastmath=SUMS)
 def _solve_atoms(atoms, a, b, A, weight, S, rates):
-    """Move the atoms from a to b the fraction gamma of the way to the minimum of a quadratic: Eq. 3.
+    """Minimise tr(d S^T) + 1/2 tr(S^T (weight A + tau) S) over the change S of the atoms a, ..., b - 1.
 
-    The change S of the atoms minimises d S + 1/2 S^T (weight A + tau) S, with D + S in the unit ball.  The
-    quadratic
-    is the sum of rho times the gradient and curvature of the mini-batch, and of (1 - rho) times the past
-    average.  At
-    S = 0 the gradient is the new average d.
+    Every atom of D + S stays in the unit ball.  D + gamma S is written to `D_next`.  This is Eq. 3 with the
+    curvature A of the block instead of a constant, solved by block coordinate descent.
 
     Parameters
     ----------
     atoms : DSSCAtoms
-    A : float array (b - a, b - a), the sum of z z^T over the mini-batch
+        D is read, `D_next` is overwritten, and d is the averaged gradient.
+    a, b : int
+    A : array (b - a, b - a)
+        The sum of z z^T over the mini-batch.
     weight : float
-    S : float array (b - a, n_features), overwritten
+        rho divided by the size of the mini-batch.
+    S : array (at least b - a, n_features), overwritten
     rates : DSSCRates
     """
     D, D_next, d = atoms.D, atoms.D_next, atoms.d

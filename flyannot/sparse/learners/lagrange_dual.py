@@ -46,12 +46,18 @@ class LagrangeDualOptions(Options):
 
 
 class LagrangeDual(Learner):
-    """The batch learner by the Lagrange dual: once per epoch exact codes, then the exact dictionary.
+    """The learner "Lagrange dual": exact codes of all samples, then the exact dictionary, once per epoch.
 
-    The package `learners` describes learners.  All work is in float64.  Neither half of an epoch raises the
-    objective over all samples.  At the end of an epoch, an atom that no code used is replaced by a sample,
-    scaled to norm 1. These samples are drawn at the beginning of the epoch, n_atoms of them, without zero
-    samples.
+    All computation is in float64.  Neither half of an epoch raises the objective over all samples.  At the
+    end of an epoch, every atom that no code uses is replaced by a random sample, scaled to norm 1.
+
+    Parameters
+    ----------
+    D : float array (n_atoms, n_features)
+        Initial atoms, copied.
+    n_samples : int
+    lam : float > 0, weight of the L1 norm
+    options : fields of `LagrangeDualOptions`
     """
 
     Options = LagrangeDualOptions
@@ -62,7 +68,7 @@ class LagrangeDual(Learner):
         self.D = np.array(D, np.float64, order="C")
 
     def begin_epoch(self, rng):
-        """Draw the samples that may replace unused atoms; the dictionary does not change before the end."""
+        """Prepare an epoch: draw the samples that may replace unused atoms, and clear the sums over codes."""
         n_atoms, n_features = self.D.shape
         self._codes.compact()
         self._starts = self._codes.as_csr()
@@ -75,7 +81,10 @@ class LagrangeDual(Learner):
         self._A, self._B = np.zeros((n_atoms, n_atoms)), np.zeros((n_atoms, n_features))
 
     def step(self, X, rows):
-        """Solve the codes of X (len(rows), n_features); `rows` are the indices of the samples."""
+        """Compute and store the codes of X (len(rows), n_features); `rows` are the indices of the samples.
+
+        The dictionary does not change before `end_epoch`.
+        """
         X, rows = np.asarray(X, np.float64), np.asarray(rows)
         rules = {"tol": self.options.tol, "gram": self._gram, "n_threads": self.options.n_threads}
         Z = CODERS[self.options.coder].codes(X, self.D, self.lam, start=self._starts[rows], **rules).Z
@@ -86,16 +95,18 @@ class LagrangeDual(Learner):
         self._spares[place[place >= 0]] = X[place >= 0]
 
     def end_epoch(self):
-        """Solve the dictionary for the codes of the epoch, and replace unused atoms."""
-        Lambda = np.maximum(0.0, _inner(self.D, self._B - self._A @ self.D))  # right if D were the solution
+        """Replace the dictionary by the best one for the codes of this epoch, and replace unused atoms."""
+        Lambda = np.maximum(
+            0.0, _row_products(self.D, self._B - self._A @ self.D)
+        )  # right if D were the solution
         D, _ = solve_dual(self._A, self._B, start=Lambda)
         if primal_objective(self._A, self._B, D) > primal_objective(self._A, self._B, self.D):
             D = self.D.copy()  # rounding prevents a better one
-        _replace(D, np.flatnonzero(self._A.diagonal() == 0), self.D, self._spares)
+        _replace_unused_atoms(D, np.flatnonzero(self._A.diagonal() == 0), self.D, self._spares)
         self.D[:] = D
 
     def state_arrays(self):
-        """Return the arrays that the next epoch needs besides codes, by name: the dictionary alone."""
+        """Return the dictionary, as a dict of one array."""
         return {"D": self.D}
 
 
@@ -111,7 +122,7 @@ def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):
     B : float array (n_atoms, n_features), Z^T X
     c : float > 0, bound on the squared norm of an atom
     start : float array (n_atoms,), optional
-        Initial Lambda.  A good guess saves steps.
+        Initial diagonal of Lambda.  A good guess saves steps.
     tol : float
         The search ends when |min(Lambda_i / A_ii, 1 - |d_i|^2 / c)| is at most tol for every atom.
     max_steps : int, most Newton steps; each costs a few n_atoms^3
@@ -119,8 +130,9 @@ def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):
     Returns
     -------
     D : float64 array (n_atoms, n_features)
-        Inside the ball even if `max_steps` ended the search.  An atom in no code is zero.
+        Atoms satisfy |d_i|^2 <= c even if `max_steps` ended the search.  An atom in no code is zero.
     Lambda : float64 array (n_atoms,)
+        The dual variables.
     """
     points = _dual_points(A, B, c, start)
     point = next(points)
@@ -129,16 +141,22 @@ def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):
         if nearer is None:
             break
         point = nearer
-    return _in_ball(point.D, c), point.Lambda
+    return _project_onto_ball(point.D, c), point.Lambda
 
 
-def iterate_dual(A, B, c=1.0, *, start=None):
-    """Yield the dictionaries of `solve_dual`, one after each Newton step, the first at `start`."""
-    return (_in_ball(point.D, c) for point in _dual_points(A, B, c, start))
+def dual_steps(A, B, c=1.0, *, start=None):
+    """Return an iterator over the dictionaries (n_atoms, n_features) after each Newton step of `solve_dual`.
+
+    The parameters are the same.  The first dictionary belongs to the initial Lambda.
+    """
+    return (_project_onto_ball(point.D, c) for point in _dual_points(A, B, c, start))
 
 
 def _dual_points(A, B, c, start):
-    """Yield the _DualPoints of the search, each with a lower value, until rounding stops it."""
+    """Yield the iterates of the projected Newton method as `_DualPoint`, until rounding prevents progress.
+
+    The parameters are the same as for `solve_dual`.  The first iterate is `start`, or a guess from A and B.
+    """
     B = np.asarray(B, np.float64)
     scale = np.array(np.diag(A), np.float64)
     scale[scale == 0] = 1.0  # in a row of zeros any pivot gives a zero atom
@@ -151,17 +169,33 @@ def _dual_points(A, B, c, start):
         point = _newton_step(A, B, c, scale, point)
 
 
-def _in_ball(D, c):
-    """Return D, in which atoms with a squared norm above c are scaled to it."""
+def _project_onto_ball(D, c):
+    """Return D with every atom of squared norm above c scaled to squared norm c."""
     norms = np.linalg.norm(D, axis=1, keepdims=True)
     return D * np.minimum(1.0, np.sqrt(c) / np.maximum(norms, np.sqrt(c)))
 
 
 class _DualPoint:
-    """A point Lambda of the dual, with the quantities that a Newton step from there needs.
+    """One iterate Lambda of the dual problem, with the quantities that the next Newton step needs.
 
-    Lambda holds the multipliers of the constraints on the atoms' norms.  `value`, to be minimised, is -2
-    times the dual objective.
+    Parameters
+    ----------
+    A : array (n_atoms, n_atoms), Z^T Z plus a small ridge
+    B : array (n_atoms, n_features), Z^T X
+    c : float, bound on the squared norm of an atom
+    Lambda : array (n_atoms,), not negative
+    scale : array (n_atoms,), the diagonal of Z^T Z, or 1 if it is 0
+
+    Attributes
+    ----------
+    factor : Cholesky factor of A + Lambda
+    D : array (n_atoms, n_features), (A + Lambda)^-1 B
+    value : float
+        -2 times the dual objective, which the search minimises.
+    gradient : array (n_atoms,)
+        c - |d_i|^2, the derivative of `value` by Lambda_i.
+    violation : float
+        Largest violation of the optimality conditions, 0 at the solution.
     """
 
     def __init__(self, A, B, c, Lambda, scale):
@@ -169,21 +203,20 @@ class _DualPoint:
         self.factor = cho_factor(A + np.diag(Lambda), lower=True)
         self.D = cho_solve(self.factor, B)
         self.value = np.vdot(B, self.D) + c * Lambda.sum()
-        self.gradient = c - _inner(self.D, self.D)
+        self.gradient = c - _row_products(self.D, self.D)
         self.violation = np.abs(np.minimum(Lambda / scale, self.gradient / c)).max(initial=0.0)
 
 
 def _newton_step(A, B, c, scale, point):
-    """Return the next _DualPoint by a projected Newton step, or None if no step lowers the value.
+    """Take one projected Newton step with backtracking, and return the next `_DualPoint`.
 
-    An atom at Lambda_i = 0 that the gradient keeps there is left out, because its part of the Hessian would
-    bend the step of the others.  The others move along the Newton direction, and stop at zero.
+    An atom with Lambda_i = 0 and a positive gradient keeps Lambda_i = 0.  The other Lambda_i move along the
+    Newton direction, and are cut off at zero.  Returns None if no step length lowers the value.
 
     Parameters
     ----------
-    A, B, c : as in `solve_dual`
-    scale : float array (n_atoms,), the diagonal of A
-    point : _DualPoint
+    A, B, c, scale : the parameters of `_DualPoint`
+    point : _DualPoint from which the step begins
     """
     Lambda, gradient = point.Lambda, point.gradient
     is_held = (Lambda <= 1e-9 * scale) & (gradient > 0)
@@ -204,17 +237,25 @@ def _newton_step(A, B, c, scale, point):
 
 
 def primal_objective(A, B, D):
-    """Return 1/2 tr D^T A D - tr D^T B, which is 1/2 |X - Z D|^2 - 1/2 |X|^2.
+    """Return 1/2 tr D^T A D - tr D^T B with A = Z^T Z and B = Z^T X.
 
-    A and B are as in `solve_dual`.
+    It equals 1/2 |X - Z D|^2 - 1/2 |X|^2, so it compares dictionaries D for the same codes Z.
     """
     return 0.5 * np.vdot(D, A @ D) - np.vdot(D, B)
 
 
-def _replace(D, unused, old, spares):
-    """Replace unused atoms of D, in place, by samples scaled to norm 1.
+def _replace_unused_atoms(D, unused, old, spares):
+    """Replace the unused atoms of D in place by samples, scaled to norm 1.
 
-    unused : int array, their numbers; old : the atoms before, kept if no sample is left; spares : samples
+    Parameters
+    ----------
+    D : array (n_atoms, n_features)
+    unused : int array
+        Indices of the atoms to replace.
+    old : array (n_atoms, n_features)
+        The dictionary before this epoch, whose atoms are taken if there are too few samples.
+    spares : array (n, n_features)
+        Samples to take, without zero rows.
     """
     norms = np.linalg.norm(spares, axis=1)
     fresh = np.flatnonzero(norms > 0)[: len(unused)]
@@ -222,6 +263,6 @@ def _replace(D, unused, old, spares):
     D[unused[: len(fresh)]] = spares[fresh] / norms[fresh, None]
 
 
-def _inner(P, Q):
-    """Return the inner products of the rows of P with the rows of Q, row by row: (n_rows,)."""
+def _row_products(P, Q):
+    """Return the row-wise inner products of two matrices P and Q of equal shape (n, m): an array (n,)."""
     return np.einsum("ij,ij->i", P, Q)

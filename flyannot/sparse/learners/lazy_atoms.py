@@ -1,9 +1,9 @@
-"""The atoms of the online learners (OL and MODL): the pass over the dictionary, and lazily scaled atoms.
+"""The dictionary update of the online learners OL and MODL, for all features or some of them.
 
-Atoms and B are stored feature by feature: F (n_features, n_atoms).  So a mask selects a few whole rows,
-and atoms stay in their ball without a change of the other rows.  Atom k is F[:, k] / scale[k].  A mask
-changes some entries of an atom.  If the norm of the whole atom then exceeds 1, the other entries shrink by
-the same factor, and only `scale` changes.
+Atoms are stored feature by feature as F (n_features, n_atoms), so that some features are a few whole
+rows.  Atom k is F[:, k] / scale[k].  An update on some features (the mask) changes some entries of an
+atom.  If the norm of the whole atom then exceeds 1, the other entries shrink by the same factor.  That
+costs one change of scale[k], instead of a change of all rows.
 """
 
 import numpy as np
@@ -25,9 +25,9 @@ _FOLD_ABOVE = 1e4  # scale above which the entries of an atom are divided by it
 
 
 class BufferPool:
-    """Arrays that are reused from step to step, by name.
+    """Work arrays that are allocated once under a name, and reused in later steps.
 
-    Allocation would take longer than the work in them.
+    Allocation would take longer than the computation in them.  All arrays have the type `dtype`.
     """
 
     def __init__(self, dtype):
@@ -35,7 +35,10 @@ class BufferPool:
         self._held = {}
 
     def __call__(self, name, n_rows, n_columns):
-        """Return an uninitialised array (n_rows, n_columns), in the memory that has this name."""
+        """Return the work array `name` with shape (n_rows, n_columns), whose contents are arbitrary.
+
+        It shares memory with the last array of that name, unless a larger one had to be allocated.
+        """
         width = n_columns
         if n_columns >= 1024:  # rows a power of two apart would share a set of the cache
             width = -(-n_columns // 1024) * 1024 + 80
@@ -44,8 +47,8 @@ class BufferPool:
         return self._held[name][: n_rows * width].reshape(n_rows, width)[:, :n_columns]
 
 
-def gather_rows(array, rows, out):
-    """Copy array[rows] into `out`, and return it."""
+def take_atom_rows(array, rows, out):
+    """Copy array[rows] into the preallocated array `out`, and return `out`."""
     return np.take(array, rows, axis=0, out=out, mode="clip")  # mode "raise" would copy once more
 
 
@@ -56,8 +59,18 @@ class LazyAtoms:
 
     Parameters
     ----------
-    D : float array (n_atoms, n_features), copied
-    ball : L2_LAZY, L2_WITHIN or L1_WITHIN, the norm that is at most 1, and how an atom gets there
+    D : float array (n_atoms, n_features)
+        Initial atoms, copied.
+    ball : L2_LAZY, L2_WITHIN or L1_WITHIN
+        How atoms are projected after an update.
+
+    Attributes
+    ----------
+    F : array (n_features, n_atoms)
+    scale : float64 array (n_atoms,)
+        Atom k is F[:, k] / scale[k].
+    mass : float64 array (n_atoms,)
+        Squared L2 norm of every atom, or its L1 norm for L1_WITHIN.
     """
 
     def __init__(self, D, ball):
@@ -74,9 +87,9 @@ class LazyAtoms:
         return np.ascontiguousarray((self.F / self.scale).astype(self.F.dtype, copy=False).T)
 
     def on(self, features):
-        """Return the entries of all atoms on some features, (len(features), n_atoms).
+        """Return the atoms restricted to some features, an array (len(features), n_atoms).
 
-        features : int array, or None for all features, which are then not copied
+        `features` is an integer array.  For None, the result is all features, F itself and not a copy.
         """
         if features is None:
             return self.F
@@ -86,35 +99,41 @@ class LazyAtoms:
     def update(self, D, B, A, features, rng):
         """Run one pass of block coordinate descent over all atoms, on some features.
 
-        Every atom with a non-zero code moves to the minimum of 1/2 tr(D' D A) - tr(D' B) over its entries on
-        the features.  The other atoms are fixed.  Then it is projected onto the ball.  The order of the
-        blocks of atoms is random, and the order within each block, too.
+        Every atom with a non-zero code moves to the minimum of 1/2 tr(D' D A) - tr(D' B) over its entries in
+        `features`, with all else fixed, and is projected.  Atoms are updated in random order.
 
         Parameters
         ----------
-        D : result of `on(features)`, updated in place
+        D : array (len(features), n_atoms)
+            The result of `on(features)`, changed in place.
         B : float array (len(features), n_atoms)
+            Mean of X' Z over the samples so far, for these features.
         A : float array (n_atoms, n_atoms)
-        features : int array, or None for all
-        rng : numpy Generator
+            Mean of Z' Z.
+        features : integer array, or None for all
+        rng : Generator
         """
         outside = self._outside_mass(D, features)
         growth = np.ones(len(A))
-        for columns, visit in _visits(A, rng):
+        for columns, visit in _random_blocks(A, rng):
             R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns], D.T, out=R)
             buffers = self._block_buffers(self._buffers("moved", *R.shape))
             _update_block(R, D, B, A, columns.start, visit, outside, self.ball, growth, buffers)
-        self._put(D, features, outside, growth)
+        self._store_atoms(D, features, outside, growth)
 
     def update_with_residuals(self, D, H, A, features, rng):
-        """Run the pass of `update` with H = B - D A instead of B; H is updated together with the atoms."""
+        """Run the pass of `update`, given the residual H = B - D A instead of B.
+
+        H (len(features), n_atoms) is changed in place along with the atoms D.  The other parameters are the
+        same.
+        """
         outside = self._outside_mass(D, features)
         growth = np.ones(len(A))
         moved = self._buffers("moved", *D.T.shape)
         visited = np.zeros(len(A), np.int64)
         n = 0
-        for columns, visit in _visits(A, rng):
+        for columns, visit in _random_blocks(A, rng):
             R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns, visited[:n]], moved[:n], out=R)
             more = n + len(R)
@@ -123,17 +142,17 @@ class LazyAtoms:
             visited[n:more] = range(columns.start, columns.stop)
             n = more
         H -= np.matmul(moved[:n].T, A[visited[:n]], out=self._buffers("change", *D.shape))
-        self._put(D, features, outside, growth)
+        self._store_atoms(D, features, outside, growth)
 
     def _block_buffers(self, moved):
+        """Return the work arrays of `_update_block`, the first of which is `moved` (n_block, n_rows)."""
         return moved, self._buffers("block", *moved.shape), self._buffers("atom", 1, moved.shape[1])[0]
 
     def _outside_mass(self, D, features):
-        """Return the mass of every atom outside some features.
+        """Return the mass (squared L2 norm, or L1 norm) of every atom on all features except `features`.
 
-        It is the squared norm, or the L1 norm for the L1 ball.
-
-        D : result of `on(features)`
+        D is the result of `on(features)`.  The result is a float64 array (n_atoms,), zero if `features` is
+        None.
         """
         if features is None:
             return np.zeros(len(self.mass))
@@ -141,7 +160,18 @@ class LazyAtoms:
         _atom_masses(D, self.ball, inside)
         return np.maximum(self.mass - inside, 0.0)
 
-    def _put(self, D, features, outside, growth):
+    def _store_atoms(self, D, features, outside, growth):
+        """Write updated atoms back to F, and shrink their entries on all other features.
+
+        Parameters
+        ----------
+        D : array (len(features), n_atoms)
+        features : integer array, or None for all, where D is F itself and nothing is left to do
+        outside : float64 array (n_atoms,)
+            Mass of every atom on other features before the update.
+        growth : float64 array (n_atoms,)
+            Factors by which entries on other features shrink.
+        """
         if features is None:
             return
         _atom_masses(D, self.ball, self.mass)
@@ -153,12 +183,20 @@ class LazyAtoms:
             self.scale[k] = 1.0
 
 
-def _visits(A, rng):
-    """Yield (columns, visit) for blocks of atoms in random order.
+def _random_blocks(A, rng):
+    """Yield the blocks of atoms in random order, without atoms that no code uses.
 
-    `columns` is the slice of a block; `visit` are the atoms in it that codes use, in random order.
+    Parameters
+    ----------
+    A : array (n_atoms, n_atoms)
+        Mean of Z' Z, whose diagonal is 0 for unused atoms.
+    rng : Generator
 
-    A : float array (n_atoms, n_atoms), whose diagonal is zero for unused atoms; rng : numpy Generator
+    Yields
+    ------
+    columns : slice, the atoms of a block
+    visit : int array
+        Used atoms of the block in random order, counted from the block's first atom.
     """
     used = A.diagonal() > _NEVER_USED
     n_blocks = -(-len(A) // BLOCK)
@@ -172,34 +210,37 @@ def _visits(A, rng):
 
 @kernel(fastmath=SUMS)
 def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
-    """Move the atoms first + visit[0], first + visit[1], ... of one block once each.
+    """Update the atoms first + visit[0], first + visit[1], ... of one block, one after the other.
 
-    An atom moves by its row of R over its diagonal entry of A, and is projected; then R is updated.
+    Atom k moves by (B - D A)[:, k] / A[k, k], and is projected.  There is at least one atom to update.
 
     Parameters
     ----------
-    R : float array, overwritten
-        On entry, B' - R is the residual (B - D A)' of the atoms from `first` on.
-    D : float array (n_features, n_atoms), on the features of the mask; updated
-    B : float array (n_features, n_atoms)
-    A : float array (n_atoms, n_atoms)
+    R : array (n_block, n_rows), overwritten
+        On entry the transpose of (D A) for the atoms of the block.
+    D : array (n_rows, n_atoms), changed in place
+        The atoms on the selected features.
+    B, A : arrays (n_rows, n_atoms) and (n_atoms, n_atoms)
     first : int, the first atom of the block
-    visit : int array, at least one atom of the block, counted from `first`
-    outside : float array, the mass of every atom outside the mask: squared norm, or L1 norm for L1_WITHIN
+    visit : int array
+    outside : float64 array (n_atoms,)
+        Mass of every atom on other features: squared L2 norm, or L1 norm for L1_WITHIN.
     ball : L2_LAZY, L2_WITHIN or L1_WITHIN
-    growth : float array, gets the factor by which the other entries of each atom shrink
-    buffers : memory; its `moved` gets the change of the entries on the mask
+    growth : float64 array (n_atoms,), overwritten for these atoms
+        Factor by which the entries on other features must shrink.
+    buffers : tuple of three work arrays
+        The first, `moved` (n_block, n_rows), is overwritten with the change of the atoms.
     """
     moved, atoms, u = buffers
     for i in range(len(D)):
         for l in range(len(R)):
             R[l, i] = B[i, first + l] - R[l, i]
             atoms[l, i] = D[i, first + l]
-    _propose(u, atoms[visit[0]], R[visit[0]], A[first + visit[0], first + visit[0]])
+    _compute_proposal(u, atoms[visit[0]], R[visit[0]], A[first + visit[0], first + visit[0]])
     for t in range(len(visit)):
         k = first + visit[t]
         growth[k] = _project(u, outside[k], ball)
-        _follow_atom(R, atoms, u, A[k, first:], A, first, visit[t:])
+        _replace_atom(R, atoms, u, A[k, first:], A, first, visit[t:])
     for i in range(len(D)):
         for l in range(len(R)):
             moved[l, i] = atoms[l, i] - D[i, first + l]
@@ -207,31 +248,34 @@ def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
 
 
 @inlined()
-def _follow_atom(R, atoms, u, a, A, first, visit):
-    """Replace atom visit[0] by u, update the residuals R of the others, and propose the next atom in u.
+def _replace_atom(R, atoms, u, a, A, first, visit):
+    """Store the new atom u, update the residuals, and compute the next atom before its projection.
 
     Parameters
     ----------
-    R : float array, residuals of the atoms of the block
-    atoms : float array, the atoms of the block
-    u : float array, the new atom on entry
-    a : float array, the row of A of the atom
-    A : float array (n_atoms, n_atoms)
+    R : array (n_block, n_rows)
+        Residuals (B - D A)' of the block's atoms, updated in place.
+    atoms : array (n_block, n_rows)
+        The atoms of the block; row visit[0] is replaced by u.
+    u : array (n_rows,)
+        The new atom on entry.  Overwritten with the next atom of `visit` before its projection.
+    a : array, the entries A[k, first:] of the replaced atom k
+    A : array (n_atoms, n_atoms)
     first : int, the first atom of the block
-    visit : int array, the atoms that are still to move
+    visit : int array, the atoms still to update, counted from `first`
     """
     after = visit[min(1, len(visit) - 1)]
     for start in range(0, len(u), TILE):
         tile = slice(start, min(start + TILE, len(u)))
-        _swap_in(u[tile], atoms[visit[0], tile])
+        _exchange_atom(u[tile], atoms[visit[0], tile])
         for l in visit[1:]:
             add_multiple(R[l, tile], -a[l], u[tile], tile.stop - start)
-        _propose(u[tile], atoms[after, tile], R[after, tile], A[first + after, first + after])
+        _compute_proposal(u[tile], atoms[after, tile], R[after, tile], A[first + after, first + after])
 
 
 @inlined(fastmath=SUMS)
-def _swap_in(u, atom):
-    """Replace an atom by u, and u by the change of the atom, in place."""
+def _exchange_atom(u, atom):
+    """Set (u, atom) to (u - atom, u) in place: store the new values of an atom, and keep its change in u."""
     for i in range(len(u)):
         new = u[i]
         u[i] = new - atom[i]
@@ -239,8 +283,11 @@ def _swap_in(u, atom):
 
 
 @inlined(fastmath=SUMS)
-def _propose(u, atom, r, curvature):
-    """Compute u = atom + r / curvature: where an atom moves before it is projected."""
+def _compute_proposal(u, atom, r, curvature):
+    """Compute u = atom + r / curvature, the minimum of an atom before its projection; u is overwritten.
+
+    r is the atom's residual (B - D A)[:, k], and `curvature` is A[k, k].
+    """
     step = u.dtype.type(1 / curvature)
     for i in range(len(u)):
         u[i] = atom[i] + step * r[i]
@@ -248,11 +295,10 @@ def _propose(u, atom, r, curvature):
 
 @inlined()
 def _project(u, outside, ball):
-    """Project an atom onto the ball, whose entries on the mask are u, in place.
+    """Project an atom onto its ball, given its entries u on the selected features, which change in place.
 
-    Returns the factor by which its other entries must shrink.
-
-    outside : float, the mass of the atom outside the mask; ball : L2_LAZY, L2_WITHIN or L1_WITHIN
+    `outside` is the atom's mass on other features.  Returns the factor by which its entries there must
+    shrink, which is 1 unless `ball` is L2_LAZY.
     """
     if ball == L2_LAZY:
         norm = np.sqrt(outside + _atom_mass(u, ball))
@@ -270,7 +316,7 @@ def _project(u, outside, ball):
 
 @inlined(fastmath=SUMS)
 def _atom_mass(u, ball):
-    """Return the squared norm of u, or its l1 norm for the l1 ball."""
+    """Return the squared L2 norm of the vector u, or its L1 norm if `ball` is L1_WITHIN."""
     total = 0.0
     if ball == L1_WITHIN:
         for i in range(len(u)):
@@ -283,16 +329,16 @@ def _atom_mass(u, ball):
 
 @kernel(fastmath=SUMS)
 def _multiply(u, factor):
-    """Scale u in place."""
+    """Compute u *= factor in place."""
     for i in range(len(u)):
         u[i] *= factor
 
 
 @inlined()
 def project_l1(u, radius):
-    """Project u onto the L1 ball of a radius, in place: all entries move towards zero by one threshold.
+    """Project the vector u in place onto the L1 ball of the given radius, by soft thresholding.
 
-    The entries above the threshold determine it.  It rises until none of them drops out.
+    The threshold follows from the entries above it.  It rises until no more of them drop out.
     """
     if _atom_mass(u, L1_WITHIN) <= radius:
         return
@@ -313,7 +359,7 @@ def project_l1(u, radius):
 
 @kernel(fastmath=SUMS)
 def _atom_masses(D, ball, inside):
-    """Compute the squared norm of every column of D, or its l1 norm for the l1 ball."""
+    """Write the squared L2 norm of every column of D to `inside`, or the L1 norm if `ball` is L1_WITHIN."""
     inside[:] = 0.0
     for i in range(len(D)):
         if ball == L1_WITHIN:

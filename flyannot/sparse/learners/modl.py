@@ -80,22 +80,34 @@ class MODLOptions(OLOptions):
 
 
 class MODL(OL):
-    """Masked online dictionary learning; the package `learners` describes learners.
+    """The learner MODL: online dictionary learning that uses some features of every mini-batch.
 
-    Every mini-batch uses a random mask of s of the p features.  Random permutations of the features are cut
-    into `reduction` masks.  Codes minimise 1/2 |M (x - z D)|^2 + lam s/p penalty(z).  A is updated as in OL.
-    The rows of B in the mask are updated with counts of their own.  The pass over the atoms changes their
-    entries on the mask only. Everything except the codes costs 1 / reduction of its cost in OL.
+    Every mini-batch has a mask of s of the p features.  Random permutations of the features are cut into
+    `reduction` masks.  With M the mask, codes minimise 1/2 |M (x - z D)|^2 + lam s/p |z|_1, or with |z|^2
+    for `code_penalty` "l2".  The update changes only the masked entries of the atoms.  Everything except
+    the codes costs 1 / reduction of its cost in `OL`.
 
     NaN in a sample is a missing value.  No mask selects it, and s counts the other features.  With
-    reduction 1 and nothing missing, MODL equals OL bit for bit.  With projection "exact", the residuals of
-    the history lag behind the entries that it shrinks.
+    reduction 1 and nothing missing, MODL equals `OL` bit for bit.  With projection "exact", the residuals
+    of the history do not follow the entries that the projection shrinks.
+
+    Parameters
+    ----------
+    D : float array (n_atoms, n_features)
+        Initial atoms, copied, and scaled to norm 1 if they are longer.
+    n_samples : int
+    lam : float > 0, weight of the L1 norm
+    options : fields of `MODLOptions`
 
     Warns
     -----
     UserWarning
         If a mask has fewer than LEAST_PER_ATOM features per atom, as for descriptors (p = 128).  Codes from
-        such masks are poor, and their errors stay in A and B.
+        such masks are poor, and their errors stay in the means that atoms are updated from.
+
+    Source
+    ------
+    Mensch et al., ICML 2016.
     """
 
     Options = MODLOptions
@@ -121,7 +133,7 @@ class MODL(OL):
         self._masks = []
 
     def begin_epoch(self, rng):
-        """Begin an epoch as OL does, with a new permutation of the features."""
+        """Prepare an epoch as `OL` does, and draw a new permutation of the features for its masks."""
         super().begin_epoch(rng)
         self._masks = []
 
@@ -150,4 +162,4 @@ class MODL(OL):
             R *= observed
         H = self._add_to_history(Z, R, observed, features)
         self._atoms.update_with_residuals(F, H, self._A, features, self._rng)
-        self._keep_history(H, features)
+        self._write_history_back(H, features)

@@ -55,15 +55,23 @@ class OLOptions(Options):
 
 
 class OL(Learner):
-    """Online dictionary learning; the package `learners` describes learners.
+    """The learner OL: online dictionary learning in mini-batches (Mairal et al. 2010).
 
-    For every mini-batch of b samples, with Z its codes over the current dictionary,
+    For every mini-batch of b samples X, with Z its codes over the current dictionary,
 
         A = (1 - w) A + w/b Z'Z,   B = (1 - w) B + w/b Z'X,   w = t^-beta.
 
     Then every atom in turn moves to its minimum of 1/2 tr(D' A D) - tr(D' B), with the other atoms fixed,
-    and is projected onto the unit ball.  t counts mini-batches; a short one counts as a fraction.  `recency`
-    makes w larger.  With beta = 1 and recency = 0, A and B are the means over all samples so far.
+    and is projected onto the unit ball.  t counts mini-batches; a short one counts as a fraction.
+    `recency` makes w larger.  With beta = 1 and recency = 0, A and B are the means over all samples so far.
+
+    Parameters
+    ----------
+    D : float array (n_atoms, n_features)
+        Initial atoms, copied.
+    n_samples : int
+    lam : float > 0, weight of the L1 norm
+    options : fields of `OLOptions`
     """
 
     Options = OLOptions
@@ -89,12 +97,12 @@ class OL(Learner):
         return self._atoms.D
 
     def begin_epoch(self, rng):
-        """Begin an epoch: keep its generator, and drop codes that later visits replaced."""
+        """Prepare an epoch: keep its random generator, and free the memory of replaced codes."""
         self._rng = rng
         self._codes.compact()
 
     def step(self, X, rows):
-        """Visit the samples X (len(rows), n_features) in mini-batches; `rows` are their indices."""
+        """Learn from the samples X (len(rows), n_features) in mini-batches; `rows` are their indices."""
         X, rows = np.asarray(X), np.asarray(rows)
         with limit_blas_threads():
             for start in range(0, len(rows), self.options.batch_size):
@@ -102,17 +110,26 @@ class OL(Learner):
                 self._learn_batch(X[batch], rows[batch])
 
     def state_arrays(self):
-        """Return the arrays that the next epoch needs besides codes, by name: atoms, means and counts."""
+        """Return the arrays that the next epoch needs, as a dict.
+
+        F, scale and mass are the dictionary as in `LazyAtoms`.  A and history are the means of Z'Z and X'Z,
+        and
+        seen counts the mini-batches that observed each feature.
+        """
         atoms = {"F": self._atoms.F, "scale": self._atoms.scale, "mass": self._atoms.mass}
         return atoms | {"A": self._A, "history": self._history, "seen": self._seen}
 
     def _next_features(self):
-        """Return the features that the next mini-batch uses, as a sorted int array.
+        """Return the sorted indices of the features that the next mini-batch uses, or None for all.
 
-        None for all (as here).
+        Here it is always None.  `MODL` overrides it.
         """
 
     def _encode(self, X, observed, F):
+        """Solve for the codes of a mini-batch on some features: a CSR matrix (n, n_atoms).
+
+        X (n, n_used) are the samples, `observed` is their mask or None, and F (n_used, n_atoms) the atoms.
+        """
         return solve_observed_lasso(X, observed, F, self.lam / len(self._history), self.options.tol)
 
     def _split_missing(self, X):
@@ -122,6 +139,7 @@ class OL(Learner):
         return X, observed
 
     def _learn_batch(self, X, rows):
+        """Learn from one mini-batch X (n, n_features): compute its codes, then update A, B and the atoms."""
         features = self._next_features()
         masked = X if features is None else np.take(X, features, axis=1)
         masked, observed = self._split_missing(np.ascontiguousarray(masked, self._A.dtype))
@@ -132,6 +150,7 @@ class OL(Learner):
         self._update_atoms(Z.toarray(), masked, observed, F, features)
 
     def _add_to_A(self, Z):
+        """Update the mean A of Z'Z with the codes Z of a mini-batch, a CSR matrix (n, n_atoms)."""
         n, n_atoms = Z.shape
         part = n / self.options.batch_size
         self.t += part
@@ -145,21 +164,40 @@ class OL(Learner):
             self._A += factor * (Z.T @ Z)
 
     def _update_atoms(self, Z, X, observed, F, features):
-        B = self._add_to_history(Z, X, observed, features)
-        self._atoms.update(F, B, self._A, features, self._rng)
-        self._keep_history(B, features)
-
-    def _add_to_history(self, Z, X, observed, features):
-        """Add a mini-batch to the rows of B for some features.
+        """Update the mean B with a mini-batch, then all atoms on some features.
 
         Parameters
         ----------
-        Z : codes (n, n_atoms); X : samples (n, n_features); observed : bool array like X, or None
-        features : int array, or None for all
+        Z : array (n, n_atoms)
+            Codes of the mini-batch.
+        X : array (n, n_used)
+            Its samples on these features.
+        observed : bool array of the shape of X, or None if nothing is missing
+        F : array (n_used, n_atoms)
+            The atoms on these features, changed in place.
+        features : int array (n_used,), or None for all
+        """
+        B = self._add_to_history(Z, X, observed, features)
+        self._atoms.update(F, B, self._A, features, self._rng)
+        self._write_history_back(B, features)
+
+    def _add_to_history(self, Z, X, observed, features):
+        """Update the mean of X'Z with a mini-batch, on some features.
+
+        Parameters
+        ----------
+        Z : array (n, n_atoms)
+            Codes of the mini-batch.
+        X : array (n, n_used)
+            Its samples on these features; for `MODL` it may hold residuals instead.
+        observed : bool array of the shape of X, or None if nothing is missing
+        features : int array (n_used,), or None for all
 
         Returns
         -------
-        rows : B itself for all features, otherwise a copy of its rows
+        history : array (n_used, n_atoms)
+            The updated rows of the mean.  For all features it is the learner's own array, otherwise a copy,
+            which `_write_history_back` writes back.
         """
         rows = slice(None) if features is None else features
         part = (len(X) if observed is None else observed.sum(axis=0)) / self.options.batch_size
@@ -173,15 +211,16 @@ class OL(Learner):
         _blend_rows(history, (1 - part / horizon).astype(X.dtype), fresh)
         return history
 
-    def _keep_history(self, taken, features):
+    def _write_history_back(self, taken, features):
         if features is not None:
             self._history[features] = taken
 
     def _horizon(self, t):
-        """Return the number of mini-batches over which a mean averages, after t mini-batches.
+        """Return over how many mini-batches the means average, after t mini-batches.  Its inverse is w.
 
-        It is t^beta, or fewer by `recency`, and at most t.  A fraction t <= 1 of a first mini-batch has
-        weight 1.  A feature that was never seen has horizon 1.
+        It is t^beta, or fewer by `recency`, and at most t.  So a first mini-batch (t <= 1) has weight 1.  t
+        may
+        be an array, one number for each feature.  The result for t = 0 is 1.
         """
         recency = self.options.recency
         least = len(self._A) / self.options.batch_size  # with fewer A would be singular
@@ -191,7 +230,7 @@ class OL(Learner):
 
 @kernel(fastmath=SUMS)
 def _blend_rows(B, keep, fresh):
-    """Compute B = keep B + fresh, with a factor `keep` for each row."""
+    """Compute B[i] = keep[i] B[i] + fresh[i] for every row i, in place."""
     for i in range(len(B)):
         for k in range(B.shape[1]):
             B[i, k] = keep[i] * B[i, k] + fresh[i, k]
@@ -199,7 +238,10 @@ def _blend_rows(B, keep, fresh):
 
 @kernel(fastmath=SUMS)
 def _add_products(A, factor, start, atom, value):
-    """Add factor times Z'Z to A, for codes Z given by the arrays (start, atom, value) of a CSR matrix."""
+    """Compute A += factor Z'Z in place, for sparse codes Z.
+
+    `start`, `atom` and `value` are the arrays indptr, indices and data of the CSR matrix Z (n, n_atoms).
+    """
     for i in range(len(start) - 1):
         for s in range(start[i], start[i + 1]):
             a, scaled = A[atom[s]], factor * value[s]

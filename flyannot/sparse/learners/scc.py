@@ -1,11 +1,11 @@
-"""Stochastic coordinate coding (SCC): one visit to a sample updates its code and the atoms that it uses.
+"""Stochastic coordinate coding (SCC): each sample updates its code, then the atoms that the code uses.
 
 The objective is the mean over the samples x, over codes z and atoms D of norm at most 1, of
 
     1/2 |x - z D|^2 + lam |z|_1.
 
-A visit to x solves for z by a few sweeps of coordinate descent.  Then each atom of the code takes a
-gradient step with r = x - z D,
+A visit processes one sample x.  It solves for z by a few sweeps of coordinate descent.  Then each atom
+of the code takes a gradient step with r = x - z D,
 
     h_j += w z_j^2,   d_j += w z_j / h_j r,
 
@@ -13,9 +13,10 @@ and is projected onto the unit ball or sphere.  w is the weight of the visit, by
 
 Source
 ------
-Lin, Li, Sun, Lai, Davidson, Fan and Ye, "Stochastic coordinate coding and its application for Drosophila gene
-expression pattern annotation", KDD 2014.  Its Algorithm 1 omits the projection of its Eq. 4; here every step
-ends in one.  Its coordinate step assumes |d| = 1; here it is right for any atom in the unit ball.
+Lin, Li, Sun, Lai, Davidson, Fan and Ye, "Stochastic coordinate coding and its application for
+Drosophila gene expression pattern annotation", KDD 2014.  Its Algorithm 1 omits the projection of its
+Eq. 4; here every step ends in one.  Its coordinate step assumes |d| = 1; here it is right for any atom
+in the unit ball.
 """
 
 from collections.abc import Callable
@@ -41,31 +42,58 @@ N_ORDERS = 64  # random orders per epoch; one per sample would take longer than 
 
 
 def _cyclic_order(n_atoms, rng):
-    """Return the order of the atoms by number, as an int array (1, n_atoms); `rng` is not used."""
+    """Return the order 0, 1, ..., n_atoms - 1 of coordinate descent, as an int32 array (1, n_atoms).
+
+    `rng` is ignored.
+    """
     return np.arange(n_atoms, dtype=np.int32)[None]
 
 
 def _random_orders(n_atoms, rng):
-    """Draw `N_ORDERS` independent random orders, (N_ORDERS, n_atoms)."""
+    """Draw `N_ORDERS` random orders of coordinate descent.
+
+    The result is an int32 array (N_ORDERS, n_atoms) with a permutation of the atoms in every row.
+    """
     return rng.permuted(np.tile(_cyclic_order(n_atoms, rng), (N_ORDERS, 1)), axis=1)
 
 
 @dataclass(frozen=True)
-class SCCVariant:
-    """The settings in which the two published forms of SCC, and our own, differ.
+class Variant:
+    """A variant of SCC: settings in which the paper, the authors' program and our own variant differ.
 
-    See the comments at the fields.
+    In all of them, the step size of an atom is 1 / h, with h a sum of its squared codes.
+
+    Attributes
+    ----------
+    orders : callable
+        orders(n_atoms, rng) returns the orders of coordinate descent in one epoch, one per row.
+    keeps_all : bool
+        Whether h sums over all epochs.  Otherwise it sums over the last epoch and this one.
+    rescale_above : float
+        An updated atom with a squared norm above this is scaled to norm 1.
+    n_sweeps : int
+        Sweeps of coordinate descent per sample: one over all atoms, the others over the non-zeros.
+    max_step : float or None
+        Largest sum of z^2 / h over the atoms of one code.
+    recency : float
+        Sample number t counts t^recency times in h.
+    n_descents : int
+        Number k of sweeps at 2^k lam, ..., 2 lam, before a sample that starts from the zero code.
+    takes_mean : bool
+        Whether the dictionary is the mean of the atoms over about the last half of all visits.
+    n_epochs : int
+        Default number of epochs.
     """
 
-    orders: Callable  # (n_atoms, rng) -> the orders of the full sweeps of one epoch
-    keeps_all: bool  # h sums the squared codes of all epochs, otherwise of the last epoch and this one
-    rescale_above: float  # squared norm above which a changed atom is scaled to norm 1
+    orders: Callable
+    keeps_all: bool
+    rescale_above: float
     n_sweeps: int = 3
     max_step: float | None = None
-    recency: float = 0.0  # visit t counts t^recency times in h
-    n_descents: int = 0  # full sweeps at 2^k lam, ..., 2 lam before a visit that starts from zero
-    takes_mean: bool = False  # the dictionary is the mean of the atoms over about the last half of visits
-    n_epochs: int = 10  # by default
+    recency: float = 0.0
+    n_descents: int = 0
+    takes_mean: bool = False
+    n_epochs: int = 10
 
 
 VARIANTS = {
@@ -94,7 +122,7 @@ VARIANTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class SCCOptions(Options):
-    """Options of SCC; None stands for the variant's own value."""
+    """Options of SCC.  None stands for the value of the chosen `Variant`."""
 
     variant: str = option(
         "quick",
@@ -123,7 +151,18 @@ class SCCOptions(Options):
 
 
 class SCC(Learner):
-    """Stochastic coordinate coding; the package `learners` describes learners."""
+    """The learner SCC: stochastic coordinate coding (Lin et al. 2014).
+
+    Parameters
+    ----------
+    D : float array (n_atoms, n_features)
+        Initial atoms, copied.
+    n_samples : int
+    lam : float > 0, weight of the L1 norm
+    positive : Positive
+        Whether codes or atoms must not be negative.
+    options : fields of `SCCOptions`
+    """
 
     Options = SCCOptions
     block_size = 4096
@@ -156,12 +195,15 @@ class SCC(Learner):
 
     @classmethod
     def default_n_epochs(cls, options):
-        """Return the default number of epochs of the variant that the options name."""
+        """Return the default number of epochs of the variant that the `SCCOptions` name."""
         return VARIANTS[options.variant].n_epochs
 
     @property
     def D(self):
-        """The dictionary (n_atoms, n_features): the current atoms, or their mean over visits."""
+        """Return the dictionary (n_atoms, n_features).
+
+        It holds the current atoms or, if the variant takes means, their running mean scaled to norm 1.
+        """
         if not self._variant.takes_mean:
             return self._D
         mean = self._atoms.mean[:, : self._D.shape[1]]
@@ -169,7 +211,7 @@ class SCC(Learner):
         return mean / np.where(norms > 0, norms, 1)
 
     def begin_epoch(self, rng):
-        """Begin an epoch: draw the orders of full sweeps; the codes so far become the start codes."""
+        """Prepare an epoch: draw the orders of coordinate descent, and keep the last codes as start codes."""
         self._orders = _index_orders(self._variant.orders(len(self._D), rng), self._codes.now.atom.dtype)
         D, norm2, _, _, D8, rounding, _ = self._atoms
         round_dictionary(D, norm2, D8, rounding, 1.25 * max(float(np.abs(D).max()), 1e-30))
@@ -179,7 +221,7 @@ class SCC(Learner):
         self._atoms.h_now[:] = 0.0
 
     def step(self, X, rows):
-        """Visit the samples X (len(rows), n_features) in this order; `rows` are their indices."""
+        """Learn from the samples X (len(rows), n_features), in this order; `rows` are their indices."""
         X = pad_to_chunks(X, self._D.dtype)
         rows = np.ascontiguousarray(rows, np.int64)
         codes, rules, scratch = self._codes, self._rules, self._scratch
@@ -192,37 +234,41 @@ class SCC(Learner):
             X, rows = X[n:], rows[n:]
 
     def end_epoch(self):
-        """Reduce h (the sums of w z^2) for the next epoch, as the variant and `forgetting` say."""
+        """Finish an epoch: reduce the sums h of squared codes, as the variant and `forgetting` define."""
         past, now = self._atoms.h_past, self._atoms.h_now
         past[:] = carry_over(past, now, self.options)
         self._end_visits()
 
     def end_part(self):
-        """Keep all of h (the sums of w z^2), because the epoch continues with other samples."""
+        """Finish a part of an epoch: keep the sums h of squared codes, because more samples follow."""
         self._atoms.h_past[:] += self._atoms.h_now
         self._end_visits()
 
     def _end_visits(self):
-        """Count the visits of a step, and update the mean of the atoms with them."""
+        """Count the samples of this epoch, and bring the mean of the atoms up to date."""
         every = self._rules.mean_every
         if every and self._n_visits % every:
             update_mean_atoms(self._atoms, self._rules, self._n_visits, self._n_visits % every)
         self.n_before += self._n_visits
 
     def visit_part(self, X, rng, start, visit_weight):
-        """Learn from the samples of one part in a round of data-parallel learning, without storing codes.
+        """Learn from one part of the samples in data-parallel learning, without storing codes.
 
         Parameters
         ----------
-        X : array-like of rows (n_samples, n_features), which takes an integer array as index
-            Samples are visited in random order.
-        rng : numpy Generator
-        start : SharedAtoms, the atoms at the beginning of the round
-        visit_weight : float, the number of visits that one visit counts for
+        X : array-like of rows (n_samples, n_features)
+            Processed in random order.  Takes an integer array as index.
+        rng : Generator
+        start : SharedAtoms
+            The atoms from which all parts of a round begin.
+        visit_weight : float
+            Weight of each sample in the gradient steps, larger than 1 if other parts learn at the same time.
 
         Returns
         -------
-        atoms : SharedAtoms, whose `h_now` is the amount that these visits added to h
+        atoms : SharedAtoms
+            The atoms after the last sample.  `h_now` holds only what this part added to the sums of squared
+            codes.
         """
         atoms = self._atoms
         if self._variant.takes_mean:
@@ -243,9 +289,11 @@ class SCC(Learner):
         return start._replace(D=D, norm2=atoms.norm2, h_now=atoms.h_now, moving=moving)
 
     def state_arrays(self):
-        """Return the arrays that the next epoch needs besides codes, by name.
+        """Return the arrays that the next epoch needs, as a dict.
 
-        These are the atoms, their squared norms, h, and the mean of the atoms if there is one.
+        They are the atoms, their squared norms, the sums h of squared codes, and the mean of the atoms if
+        the
+        variant takes it.
         """
         atoms = self._atoms
         kept = {"D": self._D, "norm2": atoms.norm2, "h": atoms.h_past}
@@ -253,18 +301,35 @@ class SCC(Learner):
 
 
 def carry_over(h_past, h_now, options):
-    """Return h (the sums of w z^2) at the beginning of the next epoch.
+    """Return the sums h of squared codes with which the next epoch begins, a float64 array (n_atoms,).
 
-    It is the sum over the epochs that the variant keeps, times `forgetting`.
-
-    h_past, h_now : float arrays (n_atoms,), of earlier epochs and of this one; options : SCCOptions
+    Parameters
+    ----------
+    h_past, h_now : float64 arrays (n_atoms,)
+        Sums over the earlier epochs, and over the finished one.
+    options : SCCOptions
+        The variant decides whether `h_past` is added, and `forgetting` multiplies the result.
     """
     h = h_past + h_now if VARIANTS[options.variant].keeps_all else h_now
     return h * options.forgetting
 
 
 def _rules(variant, options, lam, positive, n_atoms):
-    """Return the SCCRules of a variant and its options for the kernels."""
+    """Collect the settings of SCC for compiled functions.
+
+    Parameters
+    ----------
+    variant : Variant
+    options : SCCOptions
+        Options that are not None replace the values of the variant.
+    lam : float, weight of the L1 norm
+    positive : Positive
+    n_atoms : int
+
+    Returns
+    -------
+    rules : SCCRules
+    """
     return SCCRules(
         lam,
         options.n_sweeps or variant.n_sweeps,
@@ -281,9 +346,16 @@ def _rules(variant, options, lam, positive, n_atoms):
 
 
 def _index_orders(orders, dtype):
-    """Return the SweepOrders of some orders: with the position of every atom, and padded by GROUP entries.
+    """Add to some orders of the atoms the position of every atom in each of them.
 
-    orders : int array (n_orders, n_atoms); dtype : type of the indices
+    Parameters
+    ----------
+    orders : int array (n_orders, n_atoms), a permutation in every row
+    dtype : integer type of the result
+
+    Returns
+    -------
+    orders : SweepOrders
     """
     places = np.empty(orders.shape, dtype)
     np.put_along_axis(places, orders, np.arange(orders.shape[1], dtype=dtype)[None], axis=1)

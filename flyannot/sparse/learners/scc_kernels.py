@@ -1,14 +1,14 @@
-"""The kernels of SCC: the code of one sample by coordinate descent, and its step on the dictionary.
+"""Compiled functions of SCC: coordinate descent on the code of one sample, and its step on the dictionary.
 
-A sweep over all atoms reads a copy of the dictionary in bytes first.  It reads the dictionary itself only
-if the bytes cannot rule an atom out.  Write d for an atom, r for the residual, and d' and r' for the
-values of their bytes.  Then
+A sweep over all atoms reads a copy of the dictionary in bytes first.  It reads the dictionary itself
+only if the bytes cannot rule an atom out.  Write d for an atom, r for the residual, and d' and r' for
+the values of their bytes.  Then
 
     d r  =  d' r'  +  (d - d') r  +  d' (r - r'),
 
-so |d r| <= |d' r'| + e |r| + (n + e) |r - r'| with n the largest |d| and e the largest |d - d'|.  If that
-is at most lam, an atom whose code is zero keeps it, and need not be visited.  The result is that of the
-sequential algorithm, atom by atom.
+so |d r| <= |d' r'| + e |r| + (n + e) |r - r'| with n the largest |d| and e the largest |d - d'|.  If
+that is at most lam, an atom whose code is zero keeps it, and can be skipped.  The result is the same as
+without the bytes, atom by atom.
 """
 
 from typing import NamedTuple
@@ -36,39 +36,76 @@ ROUNDING = 5e-7  # relative error per feature of a float32 sum, with a margin
 
 
 class SCCAtoms(NamedTuple):
-    """The dictionary and the arrays that updates of its atoms need.
+    """The dictionary, its copy in bytes, and the sums for its step sizes.  Rows are padded with zeros.
 
-    Rows are padded with zeros to whole chunks; comments at the fields give shapes.
+    Attributes
+    ----------
+    D : array (n_atoms, n_features)
+    norm2 : array (n_atoms,)
+        Squared norms.  0 marks an atom that is never used.
+    h_past, h_now : float64 arrays (n_atoms,)
+        Sums of squared codes, from earlier epochs and in this epoch.
+    D8 : uint8 array (n_atoms, n_features)
+        128 + D / scale, rounded.
+    rounding : float64 array (4,)
+        With d' the values of the bytes of an atom d: scale, largest |d - d'|, largest |d[k]| that the scale
+        can represent, largest |d|.
+    mean : array (n_atoms, n_features), or without rows
+        The running mean of D, if the variant takes it.
     """
 
-    D: np.ndarray  # (n_atoms, n_features)
-    norm2: np.ndarray  # (n_atoms,) squared norms; 0 marks a dead atom
-    h_past: np.ndarray  # (n_atoms,) float64, squared codes carried over from earlier epochs
-    h_now: np.ndarray  # (n_atoms,) float64, squared codes of this epoch so far
-    D8: np.ndarray  # (n_atoms, n_features) bytes: 128 + D / scale, rounded
-    rounding: np.ndarray  # (4,) float64: scale; largest |d - d'|; largest |d[k]| the scale holds; largest |d|
-    mean: np.ndarray  # (n_atoms, n_features), or no rows: the running mean of D
+    D: np.ndarray
+    norm2: np.ndarray
+    h_past: np.ndarray
+    h_now: np.ndarray
+    D8: np.ndarray
+    rounding: np.ndarray
+    mean: np.ndarray
 
 
 class SweepOrders(NamedTuple):
-    """The orders of the atoms in full sweeps: visit number t of an epoch uses row t, cyclically."""
+    """The orders in which sweeps process the atoms.  Sample t of an epoch uses row t modulo n_orders.
 
-    atom: np.ndarray  # (n_orders, n_atoms + GROUP), the atoms in order, then padding
-    place: np.ndarray  # (n_orders, n_atoms), the place of each atom
+    Attributes
+    ----------
+    atom : int array (n_orders, n_atoms + GROUP)
+        The atoms in order, then padding.
+    place : int array (n_orders, n_atoms)
+        Position of each atom in the order.
+    """
+
+    atom: np.ndarray
+    place: np.ndarray
 
 
 class SCCRules(NamedTuple):
-    """The numbers that define a variant of SCC for the kernels; see the comments at the fields."""
+    """The settings of SCC, as compiled functions read them.
+
+    Attributes
+    ----------
+    lam : float
+        Weight of the L1 norm.
+    n_sweeps, rescale_above, max_step, recency, n_descents : int or float
+        The fields of `Variant` with these names.
+    n_before : int
+        Samples processed before this epoch.
+    visit_weight : float
+        Weight of each sample in the gradient steps, larger than 1 if other parts learn at the same time.
+    mean_every : int
+        Samples between two updates of the mean of the atoms, or 0 if there is none.
+    positive_code, positive_atoms : True or None
+        True if codes or atoms must not be negative.
+    """
 
     lam: float
-    n_sweeps: int  # one sweep over all atoms, the others over the support
-    rescale_above: float  # squared norm above which a changed atom is scaled to norm 1
-    max_step: float  # largest sum of squared code / h of one sample
-    recency: float  # visit t counts t^recency times in h
-    n_descents: int  # full sweeps at 2^k lam, ..., 2 lam before a visit that starts from zero
-    n_before: int  # visits before this epoch
-    visit_weight: float  # visits that one visit counts for, on behalf of other parts of the samples
-    mean_every: int  # visits between two updates of the mean; 0 if there is none
+    n_sweeps: int
+    rescale_above: float
+    max_step: float
+    recency: float
+    n_descents: int
+    n_before: int
+    visit_weight: float
+    mean_every: int
     # True if values must not be negative, otherwise None.  Numba compiles a kernel for each, so None costs
     # no time.
     positive_code: bool | None
@@ -76,21 +113,34 @@ class SCCRules(NamedTuple):
 
 
 class SCCScratch(NamedTuple):
-    """The memory for one sample: its code, support, residual and others; see the comments at the fields.
+    """The work memory for one sample.  `z` and `flags` are zero between samples.
 
-    `z` and `flags` are zero between samples.
+    Attributes
+    ----------
+    z : array (n_atoms,)
+        The code.
+    support : int32 array (n_atoms,)
+        The atoms with non-zero codes, in the order of the sweep.
+    eta : array (n_atoms,)
+        Step sizes of the atoms in `support`.
+    flags : uint8 array (n_atoms + GROUP,)
+        1 at positions of the order that the sweep must not skip.
+    r : array (n_features,)
+        The residual x - z D.
+    r8 : int8 array (n_features,)
+        The residual in bytes.
     """
 
-    z: np.ndarray  # (n_atoms,) its code
-    support: np.ndarray  # (n_atoms,) the atoms in it, in the order visited
-    eta: np.ndarray  # (n_atoms,) the step lengths of the atoms
-    flags: np.ndarray  # (n_atoms + GROUP,) 1 at places of the order that must be visited
-    r: np.ndarray  # (n_features,) its residual
-    r8: np.ndarray  # (n_features,) the residual in bytes
+    z: np.ndarray
+    support: np.ndarray
+    eta: np.ndarray
+    flags: np.ndarray
+    r: np.ndarray
+    r8: np.ndarray
 
 
 def new_scratch(n_atoms, n_features, dtype):
-    """Allocate an SCCScratch."""
+    """Allocate the `SCCScratch` of a learner, whose floats have the type `dtype`."""
     return SCCScratch(
         z=np.zeros(n_atoms, dtype),
         support=np.empty(n_atoms, np.int32),
@@ -103,10 +153,10 @@ def new_scratch(n_atoms, n_features, dtype):
 
 @kernel
 def round_dictionary(D, norm2, D8, rounding, reach):
-    """Store the dictionary D in bytes, at a scale that can represent numbers up to `reach`.
+    """Round the dictionary to bytes, at a scale that represents entries from -reach to reach.
 
-    norm2 : float array (n_atoms,), squared norms, updated; D8 : the bytes; rounding : scales and errors,
-        filled
+    D (n_atoms, n_features) and its squared norms `norm2` are read.  `D8` and `rounding`, the fields of
+    `SCCAtoms`, are overwritten.
     """
     scale = D.dtype.type(reach / 127)
     rounding[0], rounding[1], rounding[2], rounding[3] = scale, 0.0, reach, 1.0
@@ -118,25 +168,29 @@ def round_dictionary(D, norm2, D8, rounding, reach):
 
 @kernel
 def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules, scratch):
-    """Visit samples one after the other: solve for the code, then update and project its atoms.
+    """Process samples one after the other: solve for the code, then update and project its atoms.
 
     Parameters
     ----------
-    X : float array (n, n_features), the samples
-    rows : int array (n,), their indices
+    X : array (n, n_features)
+    rows : int64 array (n,)
+        Indices of the samples.
     orders : SweepOrders
-    first_visit : int, the number of visits before, in this epoch
-    atoms : SCCAtoms, updated
-    past : StoredCodes of the epoch before, the start codes
-    now : StoredCodes of this epoch, to which is appended from entry `n_used` on
+    first_visit : int
+        Samples processed before in this epoch.
+    atoms : SCCAtoms, changed in place
+    past : StoredCodes
+        Codes of the last epoch, from which solvers start.
+    now : StoredCodes
+        Codes of this epoch, to which the new ones are appended from buffer entry `n_used` on.
     n_used : int
     rules : SCCRules
-    scratch : SCCScratch
+    scratch : SCCScratch, overwritten
 
     Returns
     -------
-    n_visited : int
-        It is less than n if `now` may be too short for one more code.
+    n_processed : int
+        Less than n if the buffers of `now` may be too short for one more code.
     """
     for i in range(len(rows)):
         if n_used + len(scratch.z) > len(now.atom):
@@ -153,17 +207,25 @@ def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules,
 
 @kernel
 def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
-    """Compute the code of sample X[i] by coordinate descent, and return its number of non-zeros.
+    """Solve for the code of sample X[i], by sweeps of coordinate descent from its code of the last epoch.
 
-    The scratch memory gets the code in z, its atoms in `support`, and the residual in r.
+    The code is left in `scratch.z`, its atoms in `scratch.support`, and its residual in `scratch.r`.
 
     Parameters
     ----------
-    past, row : StoredCodes, and the row of the start code in it
-    orders, visit : SweepOrders, and the number of the visit
+    X : array (n, n_features)
+    i : int
+    past : StoredCodes
+    row : int, the index of the sample in `past`
+    orders : SweepOrders
+    visit : int, samples processed before in this epoch
     atoms : SCCAtoms
     rules : SCCRules
     scratch : SCCScratch
+
+    Returns
+    -------
+    n_support : int, number of non-zeros
     """
     D, norm2, z, support, r = atoms.D, atoms.norm2, scratch.z, scratch.support, scratch.r
     lam = r.dtype.type(rules.lam)
@@ -185,9 +247,21 @@ def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
 
 @kernel
 def _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive):
-    """Sweep over all atoms in order o.
+    """Run one sweep of coordinate descent over all atoms, in which no atom with a non-zero code is skipped.
 
-    Every atom of the support is visited. Return the new support's size.
+    Parameters
+    ----------
+    atoms : SCCAtoms
+    orders : SweepOrders
+    o : int, the row of `orders` to use
+    n_support : int, non-zeros before the sweep
+    lam : float
+    scratch : SCCScratch, in which `z`, `support` and `r` are updated
+    positive : True if the code must not be negative, otherwise None
+
+    Returns
+    -------
+    n_support : int, non-zeros after the sweep
     """
     D, norm2, _, _, D8, rounding, _ = atoms
     z, support, _, flags, r, r8 = scratch
@@ -200,9 +274,10 @@ def _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive):
 
 @kernel
 def _restore_code(X, i, codes, row, D, scratch):
-    """Copy a stored code to z and `support`, and compute r = X[i] - z D; return its number of non-zeros.
+    """Copy the stored code `row` of `codes` to the scratch memory, and compute its residual X[i] - z D.
 
-    codes, row : StoredCodes, and the row in it; scratch : SCCScratch, filled
+    `codes` is a `StoredCodes`.  `z`, `support` and `r` of the `SCCScratch` are overwritten.  Returns the
+    number of non-zeros.
     """
     start, count = codes.start[row], codes.size[row]
     copy_row(scratch.r, X, i)
@@ -215,9 +290,9 @@ def _restore_code(X, i, codes, row, D, scratch):
 
 @kernel
 def store_code(codes, row, n_used, n_support, scratch):
-    """Store the code in z as the code of `row`, from entry `n_used` on, and set z to zero.
+    """Write the code of one sample from `scratch` to `codes` as its code `row`, and set `scratch.z` to zero.
 
-    codes : StoredCodes; n_support : int, the number of its non-zeros; scratch : SCCScratch
+    It fills the entries n_used, ..., n_used + n_support - 1 of the buffers of `codes`, a `StoredCodes`.
     """
     codes.start[row], codes.size[row] = n_used, n_support
     for s in range(n_support):
@@ -228,18 +303,24 @@ def store_code(codes, row, n_used, n_support, scratch):
 
 @kernel
 def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam, positive):
-    """Minimise over z[j] for every atom j in order o, and update r = x - z D.
+    """Minimise over z[j] for one atom j after the other, and update the residual r = x - z D in place.
 
-    The bytes D8 and r8 rule out most atoms whose code stays zero.  The non-zeros are listed in `support`, in
-    that order, and their number is returned.
+    Atoms come in the order orders[o].  An atom whose byte copy shows that its code stays zero is skipped.
 
     Parameters
     ----------
-    D, norm2, D8, rounding : see `SCCAtoms`
-    orders : SweepOrders
-    z, support, flags, r, r8 : see `SCCScratch`
+    D, norm2, D8, rounding : the fields of `SCCAtoms`
+    orders : int array (n_orders, n_atoms + GROUP)
+    o : int
+    z, support, flags, r, r8 : the fields of `SCCScratch`
+        Atoms at positions with flag 1 are never skipped.  `support` is overwritten with the non-zeros, in
+        order.
     lam : float
-    positive : bool, True if codes must not be negative
+    positive : True if the code must not be negative, otherwise None
+
+    Returns
+    -------
+    n_support : int, number of non-zeros
     """
     n_atoms, n_support, t = len(z), 0, 0
     allowed = r.dtype.type(MARGIN) * lam
@@ -268,11 +349,10 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam,
 
 @kernel
 def _round_and_bound(r, r8, rounding, lam):
-    """Store the residual r in bytes in r8, and return the test that rules out atoms.
+    """Round the residual r to bytes, and return two numbers by which atoms can be skipped.
 
-    Returns
-    -------
-    offset, limit : |D8[j] r8 - offset| <= limit implies |D[j] r| <= lam
+    They are (offset, limit) such that |D8[j] r8 - offset| <= limit implies |D[j] r| <= lam.  `r8` is
+    overwritten, and `rounding` is the field of `SCCAtoms`.
     """
     scale, norm2, total = round_residual(r, r8)
     norm, error = np.sqrt(norm2), HALF * np.sqrt(len(r)) * scale
@@ -283,9 +363,11 @@ def _round_and_bound(r, r8, rounding, lam):
 
 @kernel
 def _sweep_support(D, norm2, z, support, n_support, r, lam, positive):
-    """Minimise over z[j] for the atoms in `support`, and remove atoms whose code becomes zero.
+    """Minimise over z[j] for the first `n_support` atoms of `support`, one after the other.
 
-    Returns the new number of atoms in `support`.
+    z, the residual r = x - z D and `support`, which drops atoms whose code becomes zero, are updated in
+    place.  Returns the number of atoms left.  `positive` is True if the code must not be negative,
+    otherwise None.
     """
     n_kept = 0
     for s in range(n_support):
@@ -299,10 +381,10 @@ def _sweep_support(D, norm2, z, support, n_support, r, lam, positive):
 
 @kernel
 def _solve_one(D, norm2, z, j, r, lam, positive):
-    """Minimise over z[j] alone, and update r = x - zD; return a bound on how far r moved.
+    """Minimise over z[j] alone, and update z and r = x - z D in place; return a bound on the change of r.
 
-    With d = D[j] and a = |d|^2 the minimum is soft_threshold(d r + a z[j], lam) / a; a need not be 1.  If
-    codes must not be negative, the result is at least 0.
+    With d = D[j] and a = |d|^2 the minimum is soft_threshold(d r + a z[j], lam) / a; a need not be 1.
+    Unless `positive` is None, the result is at least 0.
     """
     old, a = z[j], norm2[j]
     new = r.dtype.type(0)  # a dead atom explains nothing, so its code is zero
@@ -320,12 +402,18 @@ def _solve_one(D, norm2, z, j, r, lam, positive):
 
 @kernel
 def _step_atoms(atoms, n_support, rules, visit, scratch):
-    """Add w z_j / h_j r to each atom j of the code, all with the same residual r, then project the atoms.
+    """Take one gradient step on every atom of a code, d_j += w z_j / h_j r, then project the atoms.
 
-    h_j += w z_j^2 comes first, so that nothing divides by zero.  w is the weight of visit number `visit`,
-    times the number of visits that it counts for.
+    h_j += w z_j^2 comes first, so that nothing divides by zero.  The weight w is visit^recency times
+    `rules.visit_weight`.  All atoms use the same residual r.
 
-    atoms : SCCAtoms; n_support : int, the number of atoms; rules : SCCRules; scratch : SCCScratch
+    Parameters
+    ----------
+    atoms : SCCAtoms, changed in place
+    n_support : int, number of non-zeros of the code
+    rules : SCCRules
+    visit : float, number of this sample over all epochs, counted with `visit_weight`
+    scratch : SCCScratch of the sample, as `solve_code` leaves it
     """
     D, norm2, h_past, h_now, D8, rounding, _ = atoms
     z, support, eta, r = scratch.z, scratch.support, scratch.eta, scratch.r
@@ -357,7 +445,7 @@ def _step_atoms(atoms, n_support, rules, visit, scratch):
 
 @kernel
 def _clip_row(D, j):
-    """Replace D[j] by max(0, D[j]); return the new |D[j]|^2."""
+    """Replace the negative entries of D[j] by 0 in place, and return the new |D[j]|^2."""
     total = D.dtype.type(0)
     for k in range(D.shape[1]):
         D[j, k] = max(D[j, k], D.dtype.type(0))
@@ -366,11 +454,17 @@ def _clip_row(D, j):
 
 
 @kernel
-def update_mean_atoms(atoms, rules, n_visits, n_last):
-    """Update the running mean of D, which is less noisy than D.
+def follow_mean(atoms, rules, n_visits, n_last):
+    """Update the running mean of the atoms, which is less noisy than the atoms, in place.
 
-    atoms : SCCAtoms; rules : SCCRules; n_visits : int, all visits so far; n_last : int, the visits since the
-        last update
+    Parameters
+    ----------
+    atoms : SCCAtoms
+    rules : SCCRules
+    n_visits : int
+        Samples processed in this epoch.
+    n_last : int
+        Samples since the last update of the mean.
     """
     D, mean = atoms.D, atoms.mean
     visits = rules.n_before + rules.visit_weight * n_visits
