@@ -7,8 +7,8 @@ from flyannot.base.text import pluralise
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
-    KindType,
     ModelFile,
+    OptionParamType,
     out_folder_option,
     overwrite_option,
 )
@@ -29,7 +29,7 @@ _MAX_SHOWN = 3  # printed patches of an image
 @click.option("--gene", "genes", multiple=True, help="Explain only this gene of a data set (repeatable).")
 @click.option(
     "--stage-range",
-    type=KindType(StageRangeType()),
+    type=OptionParamType(StageRangeType()),
     help="The stage range of pictures without a table; or the only stage range of a data set to explain.",
 )
 @out_folder_option("Write pictures and a table to this new folder.", required=False)

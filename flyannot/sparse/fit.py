@@ -132,7 +132,7 @@ def learn_dictionary(
         yield evaluate_epoch(X, evaluated, learner, epoch + 1, seconds)
 
 
-def gains_too_little(records, tol):
+def has_small_gain(records, tol):
     """Return whether the last epoch lowered the objective by less than the fraction `tol`.
 
     `records` is the list of all `EpochRecord` so far.  The result is False if `tol` is None or there are

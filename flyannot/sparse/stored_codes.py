@@ -128,7 +128,7 @@ class CodeStore:
         self.n_used = len(atom)
 
 
-class Positive(NamedTuple):
+class PositiveConstraints(NamedTuple):
     """The sign constraints of a learner.
 
     Attributes
@@ -219,7 +219,7 @@ class Learner:
         self._codes.restore(state)
 
 
-def float_type(D):
+def learner_dtype(D):
     """Return the dtype in which a learner computes.
 
     It is float64 if the dictionary D is float64, otherwise float32.

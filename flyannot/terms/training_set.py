@@ -54,11 +54,13 @@ class LabelledRows:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSet(LabelledRows):
-    """The annotated groups of a stage range as LabelledRows.
+    """The annotated groups of a stage range as LabelledRows, whose features are read when they are needed.
 
-    X has no columns until `with_features` reads it.  If there are fewer rows than features and the method is
-    linear, the rows are then coordinates in a basis of their span (`feature_rows`).  `in_features` converts
-    a scorer of such rows to a scorer of features.
+    At first X has no columns; `with_features` returns a copy with X.  A linear classifier on fewer rows than
+    features is
+    trained faster in a basis of the span of the rows, so X then has coordinates in that basis.
+    `in_features` converts
+    a scorer that was trained on them to a scorer of features.
 
     groups : Groups
     """

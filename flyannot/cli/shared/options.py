@@ -62,7 +62,7 @@ class ModelFile(click.Path):
         return resolve_model_path(super().convert(value, param, ctx))
 
 
-class KindType(click.ParamType):
+class OptionParamType(click.ParamType):
     """The click type of a value that a `OptionType` (the parser of an option's values) parses."""
 
     def __init__(self, kind):
@@ -103,7 +103,7 @@ class FieldOption(click.Option):
     def __init__(self, names, *, owner, field):
         kind = field.metadata["kind"]
         self.is_more = field.metadata["more"]
-        value: dict = {"type": KindType(kind), "metavar": kind.name}
+        value: dict = {"type": OptionParamType(kind), "metavar": kind.name}
         text = field.metadata["help"]
         default = format_default(field)
         if isinstance(kind, FlagType):

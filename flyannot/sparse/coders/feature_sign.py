@@ -300,10 +300,16 @@ def _drop_zeros(gram, n, scratch):
 def _factorise(gram, atoms, first, factor):
     """Compute the Cholesky factor of the Gram matrix of the active set, from row `first` on, in place.
 
-    An atom that depends linearly on earlier atoms gets a ridge.  Its move is then very long, and ends where
-    the first codes become zero.
+    If an atom depends linearly on earlier atoms of the set, a tiny ridge keeps the factor finite.  The step
+    towards the
+    minimum is then very long, and the search stops it where a code becomes zero.
 
-    atoms : int array, the active set; factor : the triangle of the factor, row after row
+    Parameters
+    ----------
+    gram : float64 array (n_atoms, n_atoms)
+    atoms : int array, the active set
+    first : int, the first row to compute; earlier rows are unchanged
+    factor : float64 array, the triangle of the factor, row after row
     """
     for i in range(first, len(atoms)):
         row, column = factor[i * (i + 1) // 2 :], gram[atoms[i]]

@@ -96,7 +96,7 @@ class DSSCOptions(Options):
     )
 
 
-def rho_at(t, options):
+def gradient_weight(t, options):
     """Return the weight of the newest gradient in iteration t = 0, 1, ... of DSSC.
 
     It is rho (1 + t / delay)^-(1/2 + EPSILON), with `rho` and `delay` from the `DSSCOptions`.
@@ -104,7 +104,7 @@ def rho_at(t, options):
     return options.rho * (1 + t / options.delay) ** -(0.5 + EPSILON)
 
 
-def gamma_at(t, options):
+def step_fraction(t, options):
     """Return the step length in iteration t = 0, 1, ... of DSSC.
 
     Atoms move this fraction of the way to the minimum of the surrogate.  It is

@@ -47,7 +47,7 @@ class BufferPool:
         return self._held[name][: n_rows * width].reshape(n_rows, width)[:, :n_columns]
 
 
-def take_atom_rows(array, rows, out):
+def gather_rows(array, rows, out):
     """Copy array[rows] into the preallocated array `out`, and return `out`."""
     return np.take(array, rows, axis=0, out=out, mode="clip")  # mode "raise" would copy once more
 

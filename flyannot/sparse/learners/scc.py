@@ -58,7 +58,7 @@ def _random_orders(n_atoms, rng):
 
 
 @dataclass(frozen=True)
-class Variant:
+class SCCVariant:
     """A variant of SCC: settings in which the paper, the authors' program and our own variant differ.
 
     In all of them, the step size of an atom is 1 / h, with h a sum of its squared codes.
@@ -159,7 +159,7 @@ class SCC(Learner):
         Initial atoms, copied.
     n_samples : int
     lam : float > 0, weight of the L1 norm
-    positive : Positive
+    positive : PositiveConstraints
         Whether codes or atoms must not be negative.
     options : fields of `SCCOptions`
     """
@@ -319,11 +319,11 @@ def _rules(variant, options, lam, positive, n_atoms):
 
     Parameters
     ----------
-    variant : Variant
+    variant : SCCVariant
     options : SCCOptions
         Options that are not None replace the values of the variant.
     lam : float, weight of the L1 norm
-    positive : Positive
+    positive : PositiveConstraints
     n_atoms : int
 
     Returns

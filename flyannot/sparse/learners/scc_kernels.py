@@ -454,7 +454,7 @@ def _clip_row(D, j):
 
 
 @kernel
-def follow_mean(atoms, rules, n_visits, n_last):
+def update_mean_atoms(atoms, rules, n_visits, n_last):
     """Update the running mean of the atoms, which is less noisy than the atoms, in place.
 
     Parameters

@@ -17,7 +17,8 @@ GROUP = 16  # atoms that `candidate_atoms` tests together
 def dot(v, D, j, r):
     """Return the inner product D[j] r.
 
-    v : Vectors, which builds the code; D : array (n_atoms, n_features); r : array (n_features,)
+    v : Vectors, which emits the machine instructions; D : array (n_atoms, n_features); r : array
+        (n_features,)
     """
     d, r = v.row(D, v.index(j)), v.row(r)
     zeros = [v.splat(0.0)] * (CHUNK // LANES)
@@ -29,21 +30,27 @@ def dot(v, D, j, r):
 
 @row_operation()
 def add_row(v, r, factor, D, j):
-    """Add factor times row j of D to r. v : Vectors, which builds the code."""
+    """Add factor times row j of D to r. v : Vectors, which emits the machine instructions."""
     r, factor, d = v.row(r), v.splat(v.number(factor)), v.row(D, v.index(j))
     v.each_vector(lambda k, i: v.store(v.fma(factor, v.load(d, k, i), v.load(r, k, i)), r, k, i))
 
 
 @row_operation()
 def copy_row(v, r, X, i):
-    """Copy row i of X to r; X need not begin on a cache line. v : Vectors, which builds the code."""
+    """Copy row i of X to r.
+
+    X need not begin on a cache line. v : Vectors, which emits the machine instructions.
+    """
     r, x = v.row(r), v.row(X, v.index(i))
     v.each_vector(lambda k, i: v.store(v.load(x, k, i, aligned=False), r, k, i))
 
 
 @row_operation(1)
 def update_row(v, D, j, factor, r):
-    """Add factor times r to row j of D; return the new |D[j]|^2. v : Vectors, which builds the code."""
+    """Add factor times r to row j of D.
+
+    Return the new |D[j]|^2. v : Vectors, which emits the machine instructions.
+    """
     d, factor, r = v.row(D, v.index(j)), v.splat(v.number(factor)), v.row(r)
 
     def body(k, sums):
@@ -62,7 +69,7 @@ def scale_and_quantise_row(v, D, j, factor, rounded, scale):
 
     Parameters
     ----------
-    v : Vectors, which builds the code
+    v : Vectors, which emits the machine instructions
     D : array (n_atoms, n_features)
     rounded : uint8 array (n_atoms, n_features), whose row j is written
     scale : float
@@ -101,7 +108,7 @@ def round_residual(v, r, rounded):
 
     No entry of r - s rounded exceeds s / 2, except for rounding.
 
-    v : Vectors, which builds the code; rounded : int8 array, written
+    v : Vectors, which emits the machine instructions; rounded : int8 array, written
 
     Returns
     -------
@@ -140,7 +147,7 @@ def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
 
     Parameters
     ----------
-    v : Vectors, which builds the code
+    v : Vectors, which emits the machine instructions
     D8 : uint8 array (n_atoms, n_features), the dictionary in bytes
     orders : int array (n_orders, n_atoms), orders of the atoms
     o, t : int; the atoms are orders[o, t : t + GROUP]

@@ -23,7 +23,7 @@ def add_rows(v, target, base, scale, factors, rows, stride, n, width):
 
     Parameters
     ----------
-    v : Vectors, which builds the code
+    v : Vectors, which emits the machine instructions
     target, base : arrays (width,)
     scale : float
     factors : array (at least n,)
@@ -44,7 +44,7 @@ def add_rows(v, target, base, scale, factors, rows, stride, n, width):
 def add_outer(v, rows, stride, scale, left, right, n, width):
     """Add an outer product: rows[i, :width] += scale * left[i] * right[:width] for i < n.
 
-    v : Vectors, which builds the code; stride : the distance of two rows, in numbers
+    v : Vectors, which emits the machine instructions; stride : the distance of two rows, in numbers
     """
     builder = v.builder
     rows, left, right = v.row(rows), v.row(left), v.row(right)
@@ -71,7 +71,7 @@ def subtract_bytes(v, q, q0, unit, rows, atoms, high, low, n, offset):
 
     Parameters
     ----------
-    v : Vectors, which builds the code
+    v : Vectors, which emits the machine instructions
     q, q0 : float arrays (n_atoms padded), in mirrored order; q is written
     unit : float, the value of the lowest digit
     rows : uint8 array (n_atoms, n_atoms padded), the Gram matrix in bytes
@@ -112,7 +112,7 @@ def subtract_bytes(v, q, q0, unit, rows, atoms, high, low, n, offset):
 
 @row_operation(1)
 def largest_magnitude(v, q, width):
-    """Return the largest |q[k]| for k < width. v : Vectors, which builds the code."""
+    """Return the largest |q[k]| for k < width. v : Vectors, which emits the machine instructions."""
     q, width = v.row(q), v.index(width)
     tops = v.count(width, LANES, [v.splat(0.0)], lambda k, top: [v.max(v.abs(v.at(q, k)), top[0])])
     return v.fold(tops[0], v.max)
@@ -120,7 +120,7 @@ def largest_magnitude(v, q, width):
 
 @row_operation(1)
 def inner_product(v, a, b, width):
-    """Return the sum of a[k] b[k] for k < width. v : Vectors, which builds the code."""
+    """Return the sum of a[k] b[k] for k < width. v : Vectors, which emits the machine instructions."""
     a, b, width = v.row(a), v.row(b), v.index(width)
     sums = v.count(width, LANES, [v.splat(0.0)], lambda k, s: [v.fma(v.at(a, k), v.at(b, k), s[0])])
     return v.sum(sums)
@@ -128,7 +128,7 @@ def inner_product(v, a, b, width):
 
 @row_operation(1)
 def max_magnitude_of_chunks(v, q):
-    """Return the largest |q[k]| of a whole array of chunks. v : Vectors, which builds the code."""
+    """Return the largest |q[k]| of an array of chunks. v : Vectors, which emits the machine instructions."""
     q = v.row(q)
     tops = v.each_chunk(
         [v.splat(0.0)] * (CHUNK // LANES),
@@ -141,7 +141,7 @@ def max_magnitude_of_chunks(v, q):
 def find_largest(v, bits, masks, width):
     """Return the index of the largest bits[k] & masks[k] for k < width; -1 if all are zero.
 
-    v : Vectors, which builds the code; bits : the bits of floats as integers
+    v : Vectors, which emits the machine instructions; bits : the bits of floats as integers
     """
     builder = v.builder
     bits, masks, width = v.row(bits), v.row(masks), v.index(width)
@@ -168,7 +168,7 @@ def find_largest(v, bits, masks, width):
 def gather_row(v, target, gram, atom, atoms, first, width):
     """Copy gram[atom, atoms[k]] to target[k] for first <= k < width, in whole vectors.
 
-    Some entries before `first` may be copied, too. v : Vectors, which builds the code.
+    Some entries before `first` may be copied, too. v : Vectors, which emits the machine instructions.
     """
     builder = v.builder
     target, source, atoms = v.row(target), v.row(gram, v.index(atom)), v.row(atoms)
@@ -190,7 +190,7 @@ def append_above(v, q, q0, bar, numbers, values, size):
 
     Parameters
     ----------
-    v : Vectors, which builds the code
+    v : Vectors, which emits the machine instructions
     q, q0 : float arrays in mirrored order
     bar : float
     numbers, values : arrays of `size` entries, to which is appended

@@ -105,11 +105,11 @@ def gram_matrix(D):
 
 
 def _chains(v, samples, atoms, n, vectors):
-    """Build the sums of products of n features, for blocks of samples and atoms.
+    """Emit the instructions for sums of products of n features, for blocks of samples and atoms.
 
     Parameters
     ----------
-    v : Vectors, which builds the code
+    v : Vectors, which emits the machine instructions
     samples : list of rows of samples
     atoms : row of packed atoms
     n : number of features
@@ -139,7 +139,7 @@ def _put(v, sums, rows, vectors, first):
 
     Parameters
     ----------
-    v : Vectors, which builds the code
+    v : Vectors, which emits the machine instructions
     sums : list of LLVM vectors, `vectors` of each row, row after row
     rows : list of LLVM pointers, where the sums of each sample are stored
     vectors : int
