@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
-from flyannot.estimators.image_patches import check_samples
-from flyannot.estimators.sparse_coder import SparseCoding
+from flyannot.estimators.image_patches import validate_estimator_input
+from flyannot.estimators.sparse_coder import BaseSparseCoder
 from flyannot.jobs.progress_events import log_or_print
 from flyannot.sparse.coders.verified import power_of_two_scale
 from flyannot.sparse.fit import (
@@ -21,8 +21,8 @@ from flyannot.sparse.fit import (
     has_small_gain,
     learn_dictionary,
     random_patches,
+    restore_without_codes,
     run_epoch,
-    transfer_state,
 )
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.stored_codes import PositiveConstraints
@@ -30,7 +30,7 @@ from flyannot.sparse.stored_codes import PositiveConstraints
 _NOISE = 0.01  # noise of repeated initial atoms, as in scikit-learn; six other ways ended within 2%
 
 
-class DictionaryLearning(SparseCoding):
+class DictionaryLearning(BaseSparseCoder):
     """Dictionary learning and sparse coding with any of the learners.
 
     The objective is the mean over the samples x, over codes z and atoms D of norm at most 1, of
@@ -139,7 +139,7 @@ class DictionaryLearning(SparseCoding):
         if self.max_iter is not None and self.max_iter < 1:
             fault = f"max_iter is {self.max_iter}, and must be 1 or more"
             raise InputError(fault, fix="choose max_iter=3, or leave it out")
-        X, _ = check_samples(self, X, reset=True, **self._nan_options())
+        X, _ = validate_estimator_input(self, X, reset=True, **self._nan_options())
         rng = _generator(self.random_state)
         X = self._scaled(X, is_first=True)
         learner = self._learner(X, self._initial_atoms(X, rng))
@@ -204,12 +204,12 @@ class DictionaryLearning(SparseCoding):
         y : ignored
         """
         is_first = not hasattr(self, "components_")
-        X, _ = check_samples(self, X, reset=is_first, **self._nan_options())
+        X, _ = validate_estimator_input(self, X, reset=is_first, **self._nan_options())
         X = self._scaled(X, is_first=is_first)
         rng = _generator(self.random_state) if is_first else self._rng
         learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_)
         if not is_first:
-            transfer_state(learner, self._state)
+            restore_without_codes(learner, self._state)
         begun = time.perf_counter()
         run_epoch(X, learner, rng.spawn(1)[0], is_part=True)
         D = learner.D.astype(X.dtype)

@@ -93,7 +93,7 @@ def _as_image_patches(X):
     return None
 
 
-def check_samples(estimator, X, *, reset, **options):
+def validate_estimator_input(estimator, X, *, reset, **options):
     """Validate the samples that an estimator is given, as scikit-learn does.
 
     Parameters
@@ -150,7 +150,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             self._levels = GridType().parse(self.grid)
         except ValueError as error:
             raise InputError(f"the grid is {self.grid}, and must be {error_message(error)}") from None
-        check_samples(self, X, reset=True, accept_sparse="csr")
+        validate_estimator_input(self, X, reset=True, accept_sparse="csr")
         return self
 
     def transform(self, X: ImagePatches | ArrayLike) -> NDArray[np.float32]:
@@ -167,7 +167,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             Cells grid by grid in row-major order, atoms within a cell.  A cell without patches is zero.
         """
         check_is_fitted(self)
-        rows, patches = check_samples(self, X, reset=False, accept_sparse="csr")
+        rows, patches = validate_estimator_input(self, X, reset=False, accept_sparse="csr")
         codes = _with_one_patch_each(rows) if patches is None else patches.with_rows(sp.csr_matrix(rows))
         features = np.zeros((len(codes), self._n_features_out), np.float32)
         for i in range(len(codes)):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import parse_stage_range
-from flyannot.estimators.image_patches import ImagePatches, check_samples
+from flyannot.estimators.image_patches import ImagePatches, validate_estimator_input
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.jobs.resources import available_cpus
@@ -20,12 +20,12 @@ from flyannot.pipeline.engine.inputs import dictionary_lam
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.verified import warn_unconverged
 from flyannot.sparse.fit import default_lam
-from flyannot.sparse.missing_values import encode_observed, split_by_observed
+from flyannot.sparse.missing_values import encode_observed, split_by_missing_pattern
 from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import objective
 
 
-class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The base class of `SparseCoder` and `DictionaryLearning`: sparse coding over the rows of `_atoms()`.
 
     Subclasses define `_atoms`, and the parameters alpha, coder, tol, positive_code, sparse_output and
@@ -47,7 +47,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             For ImagePatches, a copy of them with a CSR matrix of codes as `rows`.
         """
         D = self._atoms()
-        X, patches = check_samples(self, X, reset=False, **self._nan_options())
+        X, patches = validate_estimator_input(self, X, reset=False, **self._nan_options())
         Z = self._encode(X, D)
         if patches is not None:
             return patches.with_rows(Z)
@@ -81,11 +81,11 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         y : ignored
         """
         D = self._atoms()
-        X, _ = check_samples(self, X, reset=False, **self._nan_options())
+        X, _ = validate_estimator_input(self, X, reset=False, **self._nan_options())
         Z = self._encode(X, D)
         alpha = self._alpha(X.shape[1])
         values = np.full(len(X), np.nan)
-        for rows, Xk, Dk, lam in split_by_observed(X, D, alpha):
+        for rows, Xk, Dk, lam in split_by_missing_pattern(X, D, alpha):
             values[rows] = objective(Xk, Dk, Z[rows], lam)
         return -float(values[~np.isnan(values)].mean())
 
@@ -116,7 +116,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return False
 
     def _nan_options(self):
-        """Return the arguments by which `check_samples` allows NaN if the learner takes it."""
+        """Return the arguments by which `validate_estimator_input` allows NaN if the learner takes it."""
         return {"ensure_all_finite": "allow-nan" if self._takes_missing_values() else True}
 
     def _alpha(self, n_features):
@@ -137,7 +137,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return tags
 
 
-class SparseCoder(SparseCoding):
+class SparseCoder(BaseSparseCoder):
     """Sparse coding over a given dictionary D: the z that minimises 1/2 |x - z D|^2 + alpha |z|_1.
 
     Each sample x is written as a sum of a few atoms (rows of D).
@@ -217,7 +217,7 @@ class SparseCoder(SparseCoding):
         ----------
         X : array-like (n_samples, n_features), or ImagePatches of descriptors
         """
-        X, _ = check_samples(self, X, reset=True)
+        X, _ = validate_estimator_input(self, X, reset=True)
         if self.dictionary is None:
             norms = np.linalg.norm(X, axis=1, keepdims=True)
             self.components_ = X / np.where(norms > 0, norms, 1)

@@ -88,7 +88,7 @@ def add_turn(name, turned):
     return f"{photograph}#turned={turned}{name[len(photograph) :]}"
 
 
-def split_turn(address, planes):
+def split_rotation(address, planes):
     """Separate the turn of a picture from its planes.
 
     Parameters

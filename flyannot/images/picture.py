@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from flyannot.images.address import split_address, split_turn
+from flyannot.images.address import split_address, split_rotation
 from flyannot.images.geometry import STANDARD_PX, resize_to_fit
 from flyannot.images.grey_levels import separate_stain, to_luma
 from flyannot.images.image_file import decode_image
@@ -40,7 +40,7 @@ def read_picture(address, mode, planes=()):
         As `decode_image`; also if there is no such embryo, or it cannot be used.
     """
     file, planes_of_address, number = split_address(address)
-    turn, planes = split_turn(address, (*planes, *planes_of_address))
+    turn, planes = split_rotation(address, (*planes, *planes_of_address))
     if number is None:
         return np.ascontiguousarray(decode_image(file, mode, planes)[turn])
     picture, candidates = _photograph(file, planes)
@@ -63,7 +63,7 @@ def read_embryo_candidates(address, planes=()):
         As `decode_image`; NoEmbryo if nothing stands out.
     """
     file, planes_of_address, _ = split_address(address)
-    return _photograph(file, split_turn(address, (*planes, *planes_of_address))[1])[1]
+    return _photograph(file, split_rotation(address, (*planes, *planes_of_address))[1])[1]
 
 
 def _photograph(file, planes):

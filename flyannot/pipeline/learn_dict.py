@@ -31,7 +31,7 @@ from flyannot.sparse.data_parallel import (
     LearningPlan,
     LearningProgress,
     SharedAtoms,
-    begin_learning,
+    draw_initial_state,
     has_converged,
     learn_in_rounds,
     visit_part,
@@ -309,7 +309,7 @@ def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, executi
         tuple(rng.integers(2**63, size=2).tolist()),
         options.tol,
     )
-    first, held = begin_learning(source, options.n_atoms, plan)
+    first, held = draw_initial_state(source, options.n_atoms, plan)
     progress = restored = _restore_progress(first, *checkpoint.read(name))
     count = ProgressCount(execution.progress, options.n_epochs * n_patches, "patch")
     count.add(progress.atoms.n_visits)

@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.sparse.fit import EVALUATED_SAMPLES, EpochRecord, exact_values, has_small_gain, random_patches
-from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, carry_over
+from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, decay_step_sums
 
 LONGEST = 2**18  # most samples of a part in a round, held in memory: 33 MB of descriptors
 _SEEN_PER_ATOM = 60  # samples seen per active part and atom: with fewer, averages are too noisy
@@ -144,7 +144,7 @@ class VisitTask(NamedTuple):
 
     Attributes
     ----------
-    source : source of the units to read, as in `begin_learning`
+    source : source of the units to read, as in `draw_initial_state`
     left_out : list of int arrays
         For every unit, the rows that are held out.
     start : SharedAtoms at the beginning of the round
@@ -179,7 +179,7 @@ class HeldOutSamples(NamedTuple):
     rows_of: dict
 
 
-def begin_learning(source, n_atoms, plan):
+def draw_initial_state(source, n_atoms, plan):
     """Draw the initial atoms and the held-out samples of a data-parallel run.
 
     Parameters
@@ -261,10 +261,10 @@ def learn_in_rounds(source, held, progress, plan, run):
 
     Parameters
     ----------
-    source, plan : the arguments of `begin_learning`
-    held : HeldOutSamples from `begin_learning`
+    source, plan : the arguments of `draw_initial_state`
+    held : HeldOutSamples from `draw_initial_state`
     progress : LearningProgress
-        From `begin_learning`, or the last one of an interrupted run, whose rounds are not repeated.
+        From `draw_initial_state`, or the last one of an interrupted run, whose rounds are not repeated.
     run : callable
         run(tasks) calls `visit_part` on every `VisitTask` of a list, for example in several processes, and
         returns the results in the same order.
@@ -363,7 +363,7 @@ def _make_tasks(source, held, atoms, visits, plan, number):
 
     Parameters
     ----------
-    source : the samples, as in `begin_learning`
+    source : the samples, as in `draw_initial_state`
     held : HeldOutSamples
     atoms : SharedAtoms before the round
     visits : list of PartVisit
@@ -493,7 +493,7 @@ def begin_next_epoch(atoms, options):
 
     The variant and `options.forgetting` (of `SCCOptions`) decide how much of both remains.
     """
-    h = carry_over(atoms.h_past, atoms.h_now, options)
+    h = decay_step_sums(atoms.h_past, atoms.h_now, options)
     return atoms._replace(h_past=h, h_now=np.zeros_like(h))
 
 

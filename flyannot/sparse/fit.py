@@ -7,7 +7,7 @@ import numpy as np
 
 from flyannot.base.errors import DataError
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.missing_values import split_by_observed
+from flyannot.sparse.missing_values import split_by_missing_pattern
 from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import duality_gap, objective
 
@@ -143,7 +143,7 @@ def has_small_gain(records, tol):
     return not records[-2].objective - records[-1].objective >= tol * records[-2].objective
 
 
-def transfer_state(learner, state):
+def restore_without_codes(learner, state):
     """Load the dictionary and averages of another learner, to continue on other samples.
 
     Parameters
@@ -241,7 +241,7 @@ def evaluate_epoch(X, evaluated, learner, epoch, seconds):
     Z = learner.codes()
     D = np.asarray(learner.D, np.float64)
     stored, exact, gaps = np.zeros((3, len(evaluated)))
-    for rows, Xk, Dk, lam in split_by_observed(np.asarray(X[evaluated], np.float64), D, learner.lam):
+    for rows, Xk, Dk, lam in split_by_missing_pattern(np.asarray(X[evaluated], np.float64), D, learner.lam):
         stored[rows] = objective(Xk, Dk, Z[evaluated[rows]], lam)
         exact[rows], gaps[rows], _ = exact_values(Xk, Dk, lam, positive=learner.positive.code)
     return EpochRecord(

@@ -111,7 +111,7 @@ def track_gap(gap, best, n_rounds):
 
 
 @inlined(fastmath=SUMS)
-def gap_from_sums(rest, l1, fit, largest, lam):
+def duality_gap_from_sums(rest, l1, fit, largest, lam):
     """Return the duality gap of a code z from four sums over the residual r = x - z D and q = D r.
 
     Parameters
@@ -127,7 +127,7 @@ def gap_from_sums(rest, l1, fit, largest, lam):
 
 
 @kernel
-def gap_from_correlations(square, q0, q, places, z, n, lam, largest):
+def duality_gap_from_correlations(square, q0, q, places, z, n, lam, largest):
     """Return the duality gap of a code z with n entries, from the correlations of its atoms.
 
     With c = min(1, lam / largest) and |r|^2 = |x|^2 - z (q0 + q) it is

@@ -17,7 +17,7 @@ from flyannot.sparse.coders.blocks import Codes
 _DEPENDENT = 1e-7  # eigenvalues of the Gram matrix below this fraction of the largest count as zero
 
 
-def split_missing(X):
+def replace_missing(X):
     """Replace the NaN of X by 0, and return the mask of observed entries.
 
     Parameters
@@ -35,7 +35,7 @@ def split_missing(X):
     return np.where(observed, X, X.dtype.type(0)), observed
 
 
-def split_by_observed(X, D, lam):
+def split_by_missing_pattern(X, D, lam):
     """Split a sparse coding problem with NaN into problems without, each over some samples and features.
 
     Parameters
@@ -51,7 +51,7 @@ def split_by_observed(X, D, lam):
     X, D : arrays of these samples and of all atoms, with the observed features only
     lam : float, multiplied by the fraction of observed features
     """
-    X, observed = split_missing(X)
+    X, observed = replace_missing(X)
     if observed is None:
         yield slice(None), X, D, lam
         return
@@ -78,7 +78,7 @@ def encode_observed(encode, X, D, lam, *, tol, n_threads=1):
         A sample with nothing observed gets the zero code.
     """
     found = [Codes(sp.csr_matrix((1, len(D)), dtype=X.dtype), np.zeros(1))] * len(X)
-    for rows, Xk, Dk, lam_k in split_by_observed(X, D, lam):
+    for rows, Xk, Dk, lam_k in split_by_missing_pattern(X, D, lam):
         if rows == slice(None):
             return encode.codes(Xk, Dk, lam_k, tol=tol, n_threads=n_threads)
         found[rows.start] = encode.codes(Xk, Dk, lam_k, tol=tol)

@@ -10,7 +10,7 @@ import numpy as np
 
 from flyannot.sparse.coders.blocks import LassoProblem, solve_in_blocks
 from flyannot.sparse.coders.verified import Coder
-from flyannot.sparse.kernels import SUMS, add_multiple, copy, gap_from_correlations, inlined, kernel
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, duality_gap_from_correlations, inlined, kernel
 from flyannot.sparse.simd.product import gram_matrix, pack_columns
 
 _SUPPORT_PASSES = 20  # most passes over the support between two passes over all atoms
@@ -88,7 +88,7 @@ def _encode_row(q0, square, problem, scratch, atoms, values):
     for _ in range(problem.max_sweeps):
         n, largest = _list_support(q, z, atoms, values)
         if (
-            gap_from_correlations(square, q0, q, atoms, values, n, problem.lam, largest)
+            duality_gap_from_correlations(square, q0, q, atoms, values, n, problem.lam, largest)
             <= problem.goal * square
         ):
             return n, largest

@@ -18,7 +18,7 @@ from flyannot.images.address import (
     choose_plane,
     image_path,
     split_address,
-    split_turn,
+    split_rotation,
 )
 from flyannot.images.picture import read_picture
 from flyannot.images.unreadable import UnusableImage
@@ -208,7 +208,7 @@ def test_a_name_that_looks_like_an_address_is_a_file_if_it_is_there(tmp_path):
     assert split_address("b.czi#scene=2#z=5#3") == ("b.czi", ("scene=2", "z=5"), 3)
     assert split_address("gene #4.png") == ("gene #4.png", (), None)
     assert image_path("a/b.czi#z=5") == Path("a/b.czi")
-    turn, planes = split_turn("a", ("turned=both", "z=2", "turned=left-right"))
+    turn, planes = split_rotation("a", ("turned=both", "z=2", "turned=left-right"))
     assert turn == TURNS["left-right"] and planes == ("z=2",), "the later of two"
 
 

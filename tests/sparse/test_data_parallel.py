@@ -11,8 +11,8 @@ from flyannot.sparse.data_parallel import (
     LearningPlan,
     VisitTask,
     average_atoms,
-    begin_learning,
     begin_next_epoch,
+    draw_initial_state,
     initial_shared_atoms,
     learn_in_rounds,
     plan_rounds,
@@ -61,7 +61,7 @@ def here(tasks):
 
 
 def learned(source, n_atoms, plan, visit=here):
-    first, held = begin_learning(source, n_atoms, plan)
+    first, held = draw_initial_state(source, n_atoms, plan)
     return list(learn_in_rounds(source, held, first, plan, visit))
 
 
@@ -202,7 +202,7 @@ def test_neither_interruption_after_any_round_nor_the_order_in_which_parts_are_v
         return here(tasks[::-1])[::-1]
 
     source, plan = in_units(X, 40), plan_of(8, 2)
-    _, held = begin_learning(source, 20, plan)
+    _, held = draw_initial_state(source, 20, plan)
     whole = learned(source, 20, plan)
     for k in (0, 3, len(whole) // 2, len(whole) - 2):
         on = list(learn_in_rounds(source, held, whole[k], plan, backwards))
@@ -248,7 +248,7 @@ def test_held_out_samples_are_never_visited(X):
     marked = np.concatenate([X, np.zeros((len(X), 1), np.float32)], axis=1)
     marked[:, -1] = np.arange(len(X))
     source, plan, seen = in_units(marked, 40), plan_of(4), []
-    _, held = begin_learning(source, 20, plan)
+    _, held = draw_initial_state(source, 20, plan)
 
     def looked_at(tasks):
         for task in tasks:

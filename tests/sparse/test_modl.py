@@ -7,7 +7,7 @@ from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners.lazy_atoms import project_l1
 from flyannot.sparse.learners.modl import MODL
 from flyannot.sparse.learners.ol import OL
-from flyannot.sparse.missing_values import solve_observed_lasso, split_missing
+from flyannot.sparse.missing_values import replace_missing, solve_observed_lasso
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse import twin_online
 from tests.sparse.test_ol import visit
@@ -150,7 +150,7 @@ def test_learning_from_incomplete_samples_is_evaluated_on_observed_entries(rng):
 
 def completed(X, D, lam, tol=1e-4):
     """Return X with every NaN replaced by its entry of z D, z the code of the sample's observed features."""
-    zeroed, observed = split_missing(X)
+    zeroed, observed = replace_missing(X)
     Z = solve_observed_lasso(zeroed, observed, np.ascontiguousarray(D.T), lam / D.shape[1], tol)
     return np.where(observed, X, Z @ D)
 

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.jobs.resources import create_thread_pool, limit_blas_threads
-from flyannot.sparse.kernels import SUMS, gap_from_sums, inlined, kernel, sum_squares
+from flyannot.sparse.kernels import SUMS, duality_gap_from_sums, inlined, kernel, sum_squares
 from flyannot.sparse.objective import validate_lam
 from flyannot.sparse.simd.product import as_read_only, multiply
 from flyannot.sparse.simd.vectors import aligned_zeros
@@ -254,7 +254,7 @@ def compute_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gap
         largest = gaps[i] + rounding * (np.sqrt(squares[i]) + mass)
         if l1 > 0:
             largest = max(largest, fit / l1)
-        gap = gap_from_sums(rest, l1, fit, largest, lam)
+        gap = duality_gap_from_sums(rest, l1, fit, largest, lam)
         gaps[i] = np.inf if not 0.5 * rest + lam * l1 <= half else gap / half if half > 0 else 0.0
 
 

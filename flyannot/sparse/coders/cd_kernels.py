@@ -25,7 +25,7 @@ from flyannot.sparse.coders.cd_support import (
 from flyannot.sparse.kernels import (
     add_multiple,
     copy,
-    gap_from_correlations,
+    duality_gap_from_correlations,
     inlined,
     kernel,
     read_start_code,
@@ -121,7 +121,9 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             top = max(largest_magnitude(work.q, round_up_to_lanes(size)), min(largest, bound) + error)
             allowed = (AT_REST if sweep else AT_START) * problem.goal * square
             doubt, violation = _doubts(square, n, support, problem.norms, work, lam)
-            gap = gap_from_correlations(square, work.q0, work.q, support.place, support.z, n, lam, top)
+            gap = duality_gap_from_correlations(
+                square, work.q0, work.q, support.place, support.z, n, lam, top
+            )
             best, n_stale = track_gap(gap, best, n_stale)
             is_at_rest = gap + doubt <= allowed or n_stale > PATIENCE or max(top - lam, violation) <= slack
             if is_at_rest:

@@ -22,7 +22,7 @@ from flyannot.sparse.kernels import (
     add_multiple,
     copy,
     dot,
-    gap_from_correlations,
+    duality_gap_from_correlations,
     inlined,
     kernel,
     read_start_code,
@@ -149,7 +149,10 @@ def search_signs(q0, square, n, problem, scratch):
         _refresh_correlations(q0, gram, atoms, z, n, q)
         largest = _chunk_maxima(q, maxima)
         violation = _find_pull(q, lam, atoms, z, n, scratch.pull)
-        if gap_from_correlations(square, q0, q, atoms, z, n, lam, largest) <= part * problem.goal * square:
+        if (
+            duality_gap_from_correlations(square, q0, q, atoms, z, n, lam, largest)
+            <= part * problem.goal * square
+        ):
             return n, largest
         if max(largest - lam, violation) <= part * slack:
             return n, largest

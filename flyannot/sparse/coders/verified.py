@@ -47,7 +47,7 @@ from flyannot.sparse.kernels import (
     add_multiple,
     copy,
     dot,
-    gap_from_sums,
+    duality_gap_from_sums,
     inlined,
     kernel,
     soft_threshold,
@@ -442,7 +442,7 @@ def _refresh_residual(x, D, lam, positive, z, r):
         q = dot(D[j], r, len(r))
         fit += z[j] * q
         largest = max(largest, q if positive else abs(q))
-    return gap_from_sums(dot(r, r, len(r)), mass, fit, largest, lam)
+    return duality_gap_from_sums(dot(r, r, len(r)), mass, fit, largest, lam)
 
 
 @inlined(fastmath=SUMS)

@@ -113,7 +113,7 @@ def step_fraction(t, options):
     return options.gamma * (1 + t / options.delay) ** -(0.75 + 1.5 * EPSILON)
 
 
-def resolved_dssc_options(options, n_atoms):
+def resolve_dssc_options(options, n_atoms):
     """Return a copy of the `DSSCOptions` with defaults for `n_blocks` and `n_processors` filled in.
 
     Raises
@@ -174,7 +174,7 @@ class DSSC(Learner):
     def __init__(self, D, n_samples, *, lam, **options):
         (n_atoms, n_features) = np.shape(D)
         dtype = learner_dtype(D)
-        chosen = resolved_dssc_options(self.Options(**options), n_atoms)
+        chosen = resolve_dssc_options(self.Options(**options), n_atoms)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=chosen)
         edges = np.arange(chosen.n_blocks + 1) * n_atoms // chosen.n_blocks
         D_now, D_next, d = (aligned_zeros((n_atoms, n_features), dtype) for _ in range(3))

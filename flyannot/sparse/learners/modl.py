@@ -24,7 +24,7 @@ from flyannot.base.errors import InputError
 from flyannot.base.options import ChoiceType, FloatType, IntegerType, option
 from flyannot.sparse.learners.lazy_atoms import L1_WITHIN, L2_LAZY, L2_WITHIN
 from flyannot.sparse.learners.ol import OL, OLOptions
-from flyannot.sparse.missing_values import solve_observed_ridge, split_missing
+from flyannot.sparse.missing_values import replace_missing, solve_observed_ridge
 
 LEAST_PER_ATOM = 20  # features of a mask per atom, as in MODL's figures in benchmarks/items.toml
 # (ball, projection) -> the ball of the kernels
@@ -151,7 +151,7 @@ class MODL(OL):
         return solve_observed_ridge(X, observed, F, self.lam / len(self._history))
 
     def _split_missing(self, X):
-        return split_missing(X)
+        return replace_missing(X)
 
     def _update_atoms(self, Z, X, observed, F, features):
         if self._history_kind == "products":

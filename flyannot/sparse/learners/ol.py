@@ -25,7 +25,7 @@ from flyannot.base.options import FloatType, IntegerType, Options, option
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.sparse.kernels import SUMS, kernel
 from flyannot.sparse.learners.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, gather_rows
-from flyannot.sparse.missing_values import solve_observed_lasso, split_missing
+from flyannot.sparse.missing_values import replace_missing, solve_observed_lasso
 from flyannot.sparse.stored_codes import Learner
 
 _DENSE = 8  # codes with more than one non-zero per this many entries are multiplied as dense
@@ -133,7 +133,7 @@ class OL(Learner):
         return solve_observed_lasso(X, observed, F, self.lam / len(self._history), self.options.tol)
 
     def _split_missing(self, X):
-        X, observed = split_missing(X)
+        X, observed = replace_missing(X)
         if observed is not None:
             raise DataError("OL cannot learn from samples with missing values", fix="use --learner modl")
         return X, observed
