@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from second_laboratory import second_laboratory_table
 
 from flyannot.dataset.folder import read_annotations, read_images, write_images_csv
 from flyannot.encode.groups import group_features, group_images, normalise_features
@@ -248,6 +249,9 @@ def main():
     out, images = build(), read_images(DATA / "flyexpress")
     write_between(PAGE, "terms", terms_table(out))
     write_between(PAGE, "transfer", transfer_table(WORK / "embryos", images))
+    patterns = [vars_of(i) for i in read_images(WORK / "embryos")]
+    lines = second_laboratory_table(WORK, DATA, patterns, WORK / "photographs", flyannot)
+    write_between(PAGE, "second laboratory", lines)
     write_between(PAGE, "unlike", unlike_table(images))
     write_between(PAGE, "orientation", orientation(images))
     write_between(PAGE, "learning curve", learning_curve(out))
