@@ -60,7 +60,9 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     execution = build_execution(run=run)
     if model:
         _refuse_trained_options()
-        evaluation = build_model_evaluation(model, scored, annotations, options, train.corrections)
+        evaluation = build_model_evaluation(
+            model, scored, annotations, options, train.corrections, train.adapt
+        )
     else:
         evaluation = build_evaluation(
             scored,

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from flyannot.base.errors import DataError, InputError
+from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.images import read_named_images, select_images
@@ -18,9 +18,8 @@ from flyannot.encode.pooling import PooledFeatures
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.header import Header
-from flyannot.files.hdf5.model import read_atoms
 from flyannot.files.hdf5.reading import open_stored_file, read_unverified_kind
-from flyannot.files.hdf5.writing import create_stored_file, describe_changes
+from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.files.tables import write_table
 from flyannot.pipeline.answers_of_run import RunAnswers
 from flyannot.pipeline.encoding import encode_images
@@ -31,11 +30,12 @@ from flyannot.pipeline.engine.images import (
     sort_images,
     write_part,
 )
-from flyannot.pipeline.engine.inputs import choose_stage_ranges, encoding_options
+from flyannot.pipeline.engine.inputs import choose_stage_ranges
 from flyannot.pipeline.engine.task import FileTask, Outcome
 from flyannot.pipeline.extract import embryo_table_path, format_warnings, write_embryo_table
 from flyannot.pipeline.loaded_model import (
     load_model,
+    require_same_encoding,
     require_stage_ranges_with_terms,
     stage_ranges_with_terms,
 )
@@ -165,7 +165,7 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
     """
     ids = _read_term_ids(out, options)
     with open_stored_file(model, "model") as known, open_stored_file(features, "features") as stored:
-        _require_same_encoding(known, stored)
+        require_same_encoding(known, stored)
         wanted = choose_stage_ranges([stored], stage_ranges)
         with_terms = stage_ranges_with_terms(known)
         chosen = [s for s in wanted if s in with_terms]
@@ -213,28 +213,6 @@ def _header(model_options, inputs, model_seed, options):
     """
     annotated = options.to_header() | {"model_seed": model_seed}
     return Header("predictions", model_options | {"annotate": annotated}, inputs)
-
-
-def _require_same_encoding(model, features):
-    """Check that features were made in the way of the features on which a model was trained.
-
-    model, features : StoredFiles, open
-
-    Raises
-    ------
-    DataError
-        If an option or a dictionary differs.
-    """
-    learned, made = (encoding_options(stored.options) for stored in (model, features))
-    changes = "; ".join(describe_changes(learned, made))
-    for s in (s for s in features.stage_ranges if s in model.stage_ranges and not changes):
-        if not np.array_equal(read_atoms(model, s), features.read_array(s, "D")):
-            changes = f"another dictionary of {s}"
-    if changes:
-        raise DataError(
-            f"{features.path} was made in another way than the features of {model.path}: {changes}",
-            fix="make the features again in that way, or train a model on them",
-        )
 
 
 def _make_part(part):

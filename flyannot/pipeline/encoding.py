@@ -9,6 +9,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.encoder import Encoder, add_inexact_warning
 from flyannot.encode.options import PoolOptions
 from flyannot.files.hdf5.file_cache import open_cached_file
+from flyannot.files.hdf5.reading import read_unverified_kind
 from flyannot.images.address import embryo_name, split_address
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo_candidates
@@ -50,12 +51,13 @@ def load_encoder(dictionary, digest, stage_range, pool):
 
     Parameters
     ----------
-    dictionary : Path
+    dictionary : Path of a dictionary or model file
     digest : identifies the contents of the file
     stage_range : str
     pool : PoolOptions
     """
-    return build_encoder(open_cached_file(dictionary, "dictionary", digest), stage_range, pool)
+    kind = "model" if read_unverified_kind(dictionary) == "model" else "dictionary"
+    return build_encoder(open_cached_file(dictionary, kind, digest), stage_range, pool)
 
 
 def split_photographs(images, options, failures):

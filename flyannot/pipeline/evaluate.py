@@ -16,7 +16,9 @@ from flyannot.dataset.paths import find_annotation_table
 from flyannot.files.atomic_file import write_text
 from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.features import StoredFeatures
+from flyannot.files.hdf5.model import BASE_MODEL
 from flyannot.files.hdf5.reading import open_stored_file, read_file_kind
+from flyannot.files.hdf5.supplied import resolve_model_path
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.answers_of_run import snapshot_previous_run
@@ -30,10 +32,13 @@ from flyannot.pipeline.engine.inputs import (
     refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.task import Execution, Outcome, ProgressCount, Task
-from flyannot.pipeline.evaluation import describe_curation_effect
+from flyannot.pipeline.evaluation import describe_adaptation, describe_curation_effect
+from flyannot.pipeline.loaded_model import adapted_options, load_base_models
 from flyannot.pipeline.options import EvaluateOptions
+from flyannot.terms.adaptation import Adapter
 from flyannot.terms.answers import read_group_predictions
 from flyannot.terms.bootstrap import add_confidence
+from flyannot.terms.calibration import sigmoid
 from flyannot.terms.cross_validation import cross_validate, join_outcomes
 from flyannot.terms.folds import assign_gene_folds
 from flyannot.terms.group_outcomes import format_scores_json, outcomes_to_json, read_scores
@@ -55,10 +60,9 @@ def build_task(request):
     """Build the Task that scores the model of a run, for a StepRequest."""
     (model,) = request.inputs["model"]
     (annotations,) = request.inputs["annotations"]
-    corrections = request.run.options["train"].corrections
-    evaluation = build_model_evaluation(
-        model, request.inputs["features"], annotations, request.options, corrections
-    )
+    train = request.run.options["train"]
+    more = request.options, train.corrections, train.adapt
+    evaluation = build_model_evaluation(model, request.inputs["features"], annotations, *more)
     return ScoresTask(evaluation, request.out, partial(snapshot_previous_run, request.out))
 
 
@@ -75,7 +79,7 @@ def build_evaluation(paths, annotations_csv, **more):
     return evaluation(paths=tuple(paths), annotations_csv=annotations_csv, **more)
 
 
-def build_model_evaluation(model, paths, annotations_csv, options, corrections=()):
+def build_model_evaluation(model, paths, annotations_csv, options, corrections=(), adapt=None):
     """Build the CrossValidation that tests how a model was trained: with its data, options and seed.
 
     Parameters
@@ -85,11 +89,12 @@ def build_model_evaluation(model, paths, annotations_csv, options, corrections=(
     annotations_csv : Path of the table of curated terms, or of its data set folder
     options : EvaluateOptions
     corrections : Paths of tables of corrections
+    adapt : Path of the model that was adapted, or None
 
     Raises
     ------
     InputError
-        If the model was trained on other features, annotations or corrections.
+        If the model was trained on other features, annotations or corrections, or adapted from another model.
     """
     with open_stored_file(model, "model") as stored:
         inputs = stored.inputs
@@ -98,7 +103,8 @@ def build_model_evaluation(model, paths, annotations_csv, options, corrections=(
         train = read_options(stored, TrainOptions)
         stage_ranges = tuple(stored.options["train"]["stage_ranges"])
     annotations_csv = find_annotation_table(annotations_csv)
-    named = {"features": content_digests(paths), "corrections": []}
+    base = content_digests([resolve_model_path(adapt)]) if adapt else []
+    named = {"features": content_digests(paths), "corrections": [], BASE_MODEL: base}
     named |= curated_digests(annotations_csv, corrections)
     for role, digests in named.items():
         if sorted(inputs.get(role, [])) != sorted(digests):
@@ -109,7 +115,7 @@ def build_model_evaluation(model, paths, annotations_csv, options, corrections=(
     return CrossValidation(
         paths=tuple(paths),
         annotations_csv=annotations_csv,
-        train=replace(train, corrections=corrections),
+        train=replace(train, corrections=corrections, adapt=adapt),
         options=options,
         seed=seed,
         stage_ranges=stage_ranges,
@@ -213,6 +219,7 @@ class Evaluation:
         return {
             "scored": self.input_digests(),
             **curated_digests(self.annotations_csv, self.train.corrections),
+            **({BASE_MODEL: content_digests([self.train.adapt])} if self.train.adapt else {}),
             "train": self.train.to_header(),
             "evaluate": self.options.to_header(),
             "roll_up": [file_digest(path) for path in self.options.roll_up],
@@ -255,7 +262,7 @@ class CrossValidation(Evaluation):
             return {s: columns for s, (columns, _) in loaded.items()}
 
     def with_chosen_options(self, annotations=None):
-        train, options = self.train, self.options
+        train, options = adapted_options(self.train), self.options
         if train.min_groups is None or options.folds is None:
             annotations = annotations or self.read_annotations()[0]
             enough = default_min_groups_in_columns(self.read_columns(), annotations, train.exclude_terms)
@@ -274,6 +281,8 @@ class CrossValidation(Evaluation):
         """
         train, options = self.train, self.options
         n_folds = options.folds or ENOUGH_GROUPS
+        with open_compatible(self.paths, "features") as files:
+            _, bases = load_base_models(train.adapt, files)
         curated = {
             s: build_training_set(columns, annotations, s, train) for s, (columns, _) in loaded.items()
         }
@@ -297,18 +306,31 @@ class CrossValidation(Evaluation):
         n_fits = n_folds ** (2 if options.nested else 1)
         count = ProgressCount(execution.progress, n_terms * n_fits, "term")
         fit_options = train.fit_options(execution.jobs, on_terms=count.add)
-        outcomes, evaluated = {}, {}
+        outcomes, evaluated, before = {}, {}, {}
         for s, groups in curated.items():
-            rows = groups.with_features(loaded[s][1], train, execution.jobs)
-            outcomes[s], members = validate(rows, s, folds, train.method, fit_options, seed=self.seed)
+            adapter = Adapter(bases[s].model, bases[s].terms) if s in bases else None
+            if adapter:
+                rows = groups.with_logits(adapter, loaded[s][1], train, execution.jobs)
+            else:
+                rows = groups.with_features(loaded[s][1], train, execution.jobs)
+            more = folds, train.method, fit_options, adapter
+            outcomes[s], members = validate(rows, s, *more, seed=self.seed)
             names = [[column[g] for g in members] for column in (groups.groups.name, rows.genes)]
             evaluated[s] = outcomes_to_json(outcomes[s], *names)
+            if adapter:
+                before[s] = _outcome_before(adapter, rows, outcomes[s], members), *names
         count.finish()
         how = "nested: within the training genes of each fold of a" if options.nested else "a"
         split = f"{n_folds}-fold cross-validation, split by gene over all stage ranges"
         is_drawn = has_synthetic_images(columns for columns, _ in loaded.values())
         notes = [f"{how} {split}: {len(genes)} genes", *covered]
-        return score_terms(outcomes) | {"notes": notes, "synthetic": is_drawn, "evaluated": evaluated}
+        result = score_terms(outcomes) | {"notes": notes, "synthetic": is_drawn, "evaluated": evaluated}
+        if before:
+            scores = score_terms({s: outcome for s, (outcome, _, _) in before.items()})
+            scores["evaluated"] = {s: outcomes_to_json(*of_range) for s, of_range in before.items()}
+            seen = (bases[s].train_genes.intersection(curated[s].genes) for s in before)
+            notes += describe_adaptation(scores, result, len(set().union(*seen)))
+        return result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -349,6 +371,23 @@ class HeldOutTest(Evaluation):
         return score_terms(outcomes, excluded=self.train.exclude_terms) | more
 
 
+def _outcome_before(adapter, rows, outcome, members):
+    """Return the TermOutcomes of the model that was adapted, for the same groups and terms.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    rows : TrainingSet whose first columns are the logits of the model
+    outcome : TermOutcomes by cross-validation of the adapted model
+    members : int array, the number of the group of each row of the outcome
+    """
+    known = dict(zip(adapter.base_terms, rows.X[members].T))
+    logits = np.column_stack([known.get(term, np.zeros(len(members))) for term in outcome.terms])
+    unknown = [why or "new" * (term not in known) for term, why in zip(outcome.terms, outcome.reasons)]
+    answers = {"values": logits, "probabilities": sigmoid(logits), "yes": logits > 0, "thresholds": None}
+    return replace(outcome, reasons=tuple(unknown), **answers)
+
+
 def _build_outcome(predicted, rows, carried):
     """Return the TermOutcomes of the annotated groups of one stage range.
 
@@ -377,7 +416,7 @@ def _build_outcome(predicted, rows, carried):
     )
 
 
-def _cross_validate(rows, stage_range, folds, method, options, *, seed):
+def _cross_validate(rows, stage_range, folds, method, options, adapter, *, seed):
     """Cross-validate one stage range.
 
     Parameters
@@ -387,6 +426,7 @@ def _cross_validate(rows, stage_range, folds, method, options, *, seed):
     folds : dict from gene to fold
     method : name in CLASSIFIERS
     options : FitOptions
+    adapter : Adapter of a model to adapt, or None
     seed : int
 
     Returns
@@ -395,11 +435,11 @@ def _cross_validate(rows, stage_range, folds, method, options, *, seed):
     members : int array, the number of the group of each row of the outcome
     """
     rng = stage_range_rng(seed, stage_range)
-    outcome = cross_validate(rows, folds=folds, rng=rng, method=method, options=options)
+    outcome = cross_validate(rows, folds=folds, rng=rng, method=method, options=options, adapter=adapter)
     return outcome, np.arange(len(rows))
 
 
-def _cross_validate_nested(rows, stage_range, folds, method, options, *, seed):
+def _cross_validate_nested(rows, stage_range, folds, method, options, adapter, *, seed):
     """Leave out one fold after the other, and cross-validate on the genes of the other folds alone.
 
     The parameters and the result are as in `_cross_validate`. A group appears once for each fold but its
@@ -414,7 +454,8 @@ def _cross_validate_nested(rows, stage_range, folds, method, options, *, seed):
         inner = assign_gene_folds(training, n_folds, np.random.default_rng([seed, fold]))
         inside = rows.select_genes(inner)
         if len(inside):
-            parts.append(_cross_validate(inside, stage_range, inner, method, options, seed=seed)[0])
+            outcome, _ = _cross_validate(inside, stage_range, inner, method, options, adapter, seed=seed)
+            parts.append(outcome)
             members += [number[name] for name in inside.groups.name]
     return join_outcomes(parts), members
 
@@ -433,7 +474,9 @@ class ScoresTask(Task):
     is_replaced = True
 
     def __init__(self, evaluation, json_file, scores_before=lambda made_now: None):
-        inputs = (*evaluation.paths, evaluation.annotations_csv, *evaluation.train.corrections)
+        train = evaluation.train
+        inputs = (*evaluation.paths, evaluation.annotations_csv, *train.corrections)
+        inputs += (train.adapt,) if train.adapt else ()
         super().__init__(json_file, inputs)
         self._evaluation = evaluation
         self._scores_before = scores_before

@@ -64,11 +64,9 @@ def describe_curation_effect(before, now):
         {key for key, row in rows.items() if not row["reason"]} for rows in (rows_before, rows_now)
     )
     if mean:
-        low, high = mean["interval"] or (np.nan, np.nan)
+        n_terms = pluralise(len(was & evaluated), "term")
         sentences.append(
-            f"learned with other curated terms: over the same {pluralise(len(was & evaluated), 'term')} and "
-            f"genes, the mean AUC was {mean['first']:.3f} and is {mean['second']:.3f} "
-            f"({mean['difference']:+.3f}, 95% interval {low:+.3f} to {high:+.3f})"
+            f"learned with other curated terms: over the same {n_terms} {_format_change(mean)}"
             + _describe_earlier_mean(before, mean["first"])
         )
     for stage_range, term in sorted(was - evaluated):
@@ -88,6 +86,35 @@ def _describe_earlier_mean(scores, compared):
     return (
         f"; the earlier page showed {summary['macro']['auc']:.3f}, over its "
         f"{pluralise(summary['n_terms'], 'term')} and by the curated terms of then"
+    )
+
+
+def describe_adaptation(before, now, n_seen):
+    """Return sentences on how adaptation to the curated terms changed the scores of a model.
+
+    Parameters
+    ----------
+    before, now : dicts of scores, as `read_scores` returns, of the model before and after the adaptation
+    n_seen : int, the number of curated genes from which the model had learned before
+    """
+    comparison = compare_outcomes(before, now)
+    if not comparison["mean"]:
+        return ["too few genes are curated to compare the adapted model with the model before"]
+    change = f"{pluralise(len(comparison['terms']), 'term')} {_format_change(comparison['mean'])}"
+    sentences = [f"adapted to the curated terms: over the same {change}"]
+    if n_seen:
+        sentences.append(
+            f"warning: the model had learned from {n_seen:,} of these genes before; these scores flatter it"
+        )
+    return sentences
+
+
+def _format_change(mean):
+    """Format the change of a mean AUC, from the entry "mean" of `compare_outcomes`."""
+    low, high = mean["interval"] or (np.nan, np.nan)
+    return (
+        f"and genes, the mean AUC was {mean['first']:.3f} and is {mean['second']:.3f} "
+        f"({mean['difference']:+.3f}, 95% interval {low:+.3f} to {high:+.3f})"
     )
 
 

@@ -1,22 +1,28 @@
 """The models of stage ranges, loaded once to annotate, explain or report images."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from flyannot.base.errors import InputError
+import numpy as np
+
+from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.encoder import Encoder
 from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.model import (
+    read_atoms,
     read_classifier,
     read_classifier_name,
     read_terms,
     read_train_genes,
     read_training_image_arrays,
 )
-from flyannot.files.hdf5.reading import damaged_file_error
+from flyannot.files.hdf5.reading import damaged_file_error, open_stored_file
+from flyannot.files.hdf5.supplied import resolve_model_path
+from flyannot.files.hdf5.writing import describe_changes
 from flyannot.pipeline.encoding import build_encoder
-from flyannot.pipeline.engine.inputs import imported_width, is_imported, read_options
+from flyannot.pipeline.engine.inputs import encoding_options, imported_width, is_imported, read_options
+from flyannot.terms import CLASSIFIERS
 from flyannot.terms.model import Model, array_schema, model_from_arrays
 from flyannot.terms.options import TrainOptions
 from flyannot.terms.unlikeness import ARRAYS, NoveltyReference
@@ -99,6 +105,74 @@ def require_stage_ranges_with_terms(stored, images):
             + (f", or images of {' or '.join(known)}" if known else ""),
         )
     return known
+
+
+def require_same_encoding(model, features):
+    """Check that features were made in the way of the features on which a model was trained.
+
+    model, features : StoredFiles, open
+
+    Raises
+    ------
+    DataError
+        If an option or a dictionary differs.
+    """
+    learned, made = (encoding_options(stored.options) for stored in (model, features))
+    changes = "; ".join(describe_changes(learned, made))
+    for s in (s for s in features.stage_ranges if s in model.stage_ranges and not changes):
+        if not np.array_equal(read_atoms(model, s), features.read_array(s, "D")):
+            changes = f"another dictionary of {s}"
+    if changes:
+        raise DataError(
+            f"{features.path} was made in another way than the features of {model.path}: {changes}",
+            fix=f"make the features again: flyannot pool PICTURES {model.path} -o features.h5",
+        )
+
+
+def adapted_options(options):
+    """Return TrainOptions with the method, the normalisation and the answers of the model to adapt.
+
+    options : TrainOptions; they are returned unchanged if there is no model to adapt
+
+    Raises
+    ------
+    InputError
+        If the model is not linear, so that it cannot be adapted.
+    """
+    if options.adapt is None:
+        return options
+    path = resolve_model_path(options.adapt)
+    with open_stored_file(path, "model") as stored:
+        of_base = read_options(stored, TrainOptions)
+    if not CLASSIFIERS[of_base.method].is_linear:
+        raise InputError(
+            f"{path} was trained with {of_base.method}, which cannot be adapted",
+            fix="adapt a model of a linear method, such as svm, or train a new one",
+        )
+    names = ("method", "operating_point", "scheme", "normalisation")
+    return replace(options, adapt=path, **{name: getattr(of_base, name) for name in names})
+
+
+def load_base_models(path, files):
+    """Load the model to adapt, after checking that features were made in its way.
+
+    Parameters
+    ----------
+    path : Path of the model file, or None
+    files : open StoredFiles of features
+
+    Returns
+    -------
+    digests : list with the digest of the model file; empty without a model
+    models : dict, stage range -> LoadedModel; empty without a model
+    """
+    if path is None:
+        return [], {}
+    with open_stored_file(resolve_model_path(path), "model") as stored:
+        for features in files:
+            require_same_encoding(stored, features)
+        models = {s: load_model(stored.path, stored.digest, s) for s in stage_ranges_with_terms(stored)}
+        return [stored.digest], models
 
 
 def _classifier(stored, stage_range, n_features):

@@ -4,6 +4,7 @@ Pooling images gives the same features as `extract` followed by `pool`, but stor
 """
 
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -17,8 +18,9 @@ from flyannot.encode.options import PoolOptions
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.features import write_features
 from flyannot.files.hdf5.file_cache import open_cached_file
-from flyannot.files.hdf5.header import Header, add_step_options
-from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
+from flyannot.files.hdf5.header import Header, add_step_options, step_chain
+from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, read_unverified_kind
+from flyannot.files.hdf5.supplied import resolve_model_path
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
@@ -41,7 +43,10 @@ from flyannot.pipeline.extract import format_warnings, write_embryo_table
 def build_task(request):
     """Build the Task that computes features, for a StepRequest of `flyannot pool`."""
     sources = request.inputs["descriptors"]
-    (dictionary,) = request.inputs["dictionary"]
+    dictionary = resolve_model_path(request.inputs["dictionary"][0])
+    if read_unverified_kind(dictionary) == "model":
+        with open_stored_file(dictionary, "model") as stored:
+            request = replace(request, options=read_options(stored, PoolOptions))
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
         images = read_selected_images(sources[0], request.selection)
         return pool_images_task(images, dictionary, request.out, request.options)
@@ -74,7 +79,7 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
     DataError
         If the dictionary was learned from descriptors that were extracted with other options.
     """
-    with open_compatible(paths, "descriptors") as files, open_stored_file(dictionary, "dictionary") as atoms:
+    with open_compatible(paths, "descriptors") as files, _open_atoms(dictionary) as atoms:
         chosen = choose_stage_ranges(files, stage_ranges)
         _require_same_descriptors(files, atoms)
         chosen = choose_stage_ranges([atoms], chosen)
@@ -108,7 +113,7 @@ def pool_images_task(images, dictionary, out, options):
     task : Task; it raises a FlyannotError if not one image can be read
     """
     n_images = Counter(image.stage_range for image in images)
-    with open_stored_file(dictionary, "dictionary") as atoms:
+    with _open_atoms(dictionary) as atoms:
         chosen = choose_stage_ranges([atoms], [s for s in STAGE_RANGES if s in n_images])
         images = [image for image in images if image.stage_range in chosen]
         require_known_chain(atoms)
@@ -122,20 +127,30 @@ def pool_images_task(images, dictionary, out, options):
     )
 
 
+def _open_atoms(path):
+    """Open a dictionary file, or a model file, which has the dictionary of its features."""
+    kind = "model" if read_unverified_kind(path) == "model" else "dictionary"
+    return open_stored_file(path, kind)
+
+
 def _header(atoms, options, stage_ranges, inputs):
     """Return the Header of a features file.
 
     Parameters
     ----------
-    atoms : StoredFile of the dictionary
+    atoms : StoredFile of the dictionary, or of a model
     options : PoolOptions
     stage_ranges : list of str
     inputs : dict, kind of input -> list of digests
     """
-    learned = {"learn-dict": atoms.options["learn-dict"] | {"seed": atoms.seed}}
+    learned = {name: made for name, made in atoms.options.items() if name not in ("pool", "train")}
+    if atoms.kind == "dictionary":
+        learned["learn-dict"] = learned["learn-dict"] | {"seed": atoms.seed}
+    elif "chain" in learned:
+        learned["chain"] = step_chain(atoms.options)[:-1]
     pooled = options.to_header() | {"stage_ranges": stage_ranges}
     inputs = inputs | {"dictionary": [atoms.digest]}
-    return Header("features", add_step_options(atoms.options | learned, "pool", pooled), inputs)
+    return Header("features", add_step_options(learned, "pool", pooled), inputs)
 
 
 def _require_same_descriptors(files, atoms):
@@ -149,7 +164,7 @@ def _require_same_descriptors(files, atoms):
         If an option differs.
     """
     learned, made = (encoding_options(stored.options) for stored in (atoms, files[0]))
-    del learned["learn-dict"]
+    learned = {name: values for name, values in learned.items() if name not in ("learn-dict", "pool")}
     if made != learned:
         changes = "; ".join(describe_changes(learned, made))
         raise DataError(

@@ -10,7 +10,7 @@ from flyannot.files.hdf5.description import (
     format_skipped_images,
     format_title,
 )
-from flyannot.files.hdf5.model import read_train_genes
+from flyannot.files.hdf5.model import BASE_MODEL, read_train_genes
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.terms.answers import learned_terms
 from flyannot.terms.model import FEW_GENES, LEAST_GENES
@@ -91,7 +91,11 @@ def _format_counts(stored, stage_range, learned):
     """Format the numbers of terms, genes and images of a stage range."""
     terms = pluralise(len(learned), "term")
     if stored.kind == "model":
-        return f"{terms}, learned from {pluralise(len(read_train_genes(stored, stage_range)), 'gene')}"
+        base = "".join(
+            f"; adapted from the model {digest[:12]}" for digest in stored.inputs.get(BASE_MODEL, ())
+        )
+        genes = pluralise(len(read_train_genes(stored, stage_range)), "gene")
+        return f"{terms}, learned from {genes}{base}"
     seen_in_training, warnings = (
         stored.read_array(stage_range, n) for n in ("in_training", "quality_warnings")
     )

@@ -13,7 +13,7 @@ from flyannot.dataset.paths import find_annotation_table
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import StoredFeatures
 from flyannot.files.hdf5.header import Header
-from flyannot.files.hdf5.model import write_model
+from flyannot.files.hdf5.model import BASE_MODEL, write_model
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.engine.inputs import (
@@ -25,11 +25,13 @@ from flyannot.pipeline.engine.inputs import (
     refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
+from flyannot.pipeline.loaded_model import adapted_options, load_base_models
 from flyannot.pipeline.show import describe_weak_terms
+from flyannot.terms.adaptation import Adapter
 from flyannot.terms.answers import model_terms
 from flyannot.terms.model import Model, empty_model, fit_model, untrainable_reason
 from flyannot.terms.scorer import list_observed_rows
-from flyannot.terms.training_set import build_training_set, default_min_groups_in_columns
+from flyannot.terms.training_set import build_training_set, default_min_groups_in_columns, observed_terms
 from flyannot.terms.unlikeness import NoveltyReference
 
 log = logging.getLogger("flyannot")
@@ -42,13 +44,13 @@ class _StageRangeModel:
     terms : list of names
     model : Model
     genes : frozenset of the identifiers of the training genes
-    known : NoveltyReference of the training images
+    known : NoveltyReference of the training images; None if an old model that was adapted has none
     """
 
     terms: list
     model: Model
     genes: frozenset
-    known: NoveltyReference
+    known: NoveltyReference | None
 
 
 def build_task(request):
@@ -82,6 +84,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     task : Task; it raises an InputError if no term of any stage range can be trained
     """
     annotations_csv = find_annotation_table(annotations_csv)
+    options = adapted_options(options)
     with open_compatible(paths, "features") as files:
         annotations, changes = read_curated_annotations(annotations_csv, corrections=options.corrections)
         refuse_unknown_excluded_terms(options.exclude_terms, annotations, annotations_csv)
@@ -94,13 +97,16 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         made_with = files[0].options | {"train": options.to_header() | {"stage_ranges": chosen}}
         made_of = {"features": list(digests.values())}
         made_of |= curated_digests(annotations_csv, options.corrections)
+        base, _ = load_base_models(options.adapt, files)
+        made_of |= {BASE_MODEL: base} if base else {}
         header = Header("model", made_with, made_of, seed)
 
     def make(execution):
         for sentence in changes:
             log.info("note: %s", sentence)
         with open_compatible(paths, "features", digests=digests) as files:
-            trained = _train(files, annotations, chosen, options, seed, execution)
+            _, bases = load_base_models(options.adapt, files)
+            trained = _train(files, annotations, chosen, options, seed, execution, bases)
             if not any(learned.terms for learned in trained.values()):
                 raise InputError(
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
@@ -108,9 +114,9 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
                 )
             with create_stored_file(out, header) as file:
                 for s, learned in trained.items():
-                    D = read_dictionary(next(f for f in files if s in f.stage_ranges), s)
+                    D = _read_dictionary(files, s) if s in chosen else bases[s].encoder.D
                     model = learned.model
-                    known = learned.known.arrays()
+                    known = learned.known.arrays() if learned.known else {}
                     write_model(file, s, D, learned.terms, model.method, model.arrays(), learned.genes, known)
         for s, learned in trained.items():
             if weak := describe_weak_terms(model_terms(learned.terms, learned.model)):
@@ -121,10 +127,11 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         ]
         return Outcome(out, True, "\n".join(summary))
 
-    return FileTask(out, header, make, [*paths, annotations_csv, *options.corrections])
+    made_from = [*paths, annotations_csv, *options.corrections, *filter(None, [options.adapt])]
+    return FileTask(out, header, make, made_from)
 
 
-def _train(files, annotations, stage_ranges, options, seed, execution):
+def _train(files, annotations, stage_ranges, options, seed, execution, bases):
     """Train the models of all stage ranges, with the features of one stage range at a time in memory.
 
     Parameters
@@ -135,10 +142,11 @@ def _train(files, annotations, stage_ranges, options, seed, execution):
     options : TrainOptions
     seed : int
     execution : Execution
+    bases : dict, stage range -> LoadedModel to adapt
 
     Returns
     -------
-    trained : dict, stage range -> _StageRangeModel
+    trained : dict, stage range -> _StageRangeModel, also of stage ranges that only the model to adapt has
     """
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
     for note in column_coverage_notes({s: stored.columns for s, stored in features.items()}, annotations):
@@ -153,7 +161,15 @@ def _train(files, annotations, stage_ranges, options, seed, execution):
         trained = {
             s: _train_stage_range(groups, features[s], options, fit_options, stage_range_rng(seed, s))
             for s, groups in curated.items()
+            if s not in bases
         }
+        for s, base in bases.items():
+            learned = _StageRangeModel(base.terms, base.model, base.train_genes, base.known)
+            if s in curated and len(curated[s]):
+                observed = observed_terms(curated[s].groups, annotations, s, base.terms)
+                more = options, fit_options, stage_range_rng(seed, s)
+                learned = _adapt_stage_range(learned, curated[s], observed, features[s], *more)
+            trained[s] = learned
     count.finish()
     return trained
 
@@ -188,6 +204,46 @@ def _train_stage_range(curated, features, options, fit_options, rng):
         features, curated.groups, rng
     )  # after the fit, so that the fit draws the same random numbers as before
     return _StageRangeModel([curated.terms[j] for j in kept], model, frozenset(genes), known)
+
+
+def _adapt_stage_range(base, curated, observed, features, options, fit_options, rng):
+    """Adapt the model of one stage range to curated terms, and return a _StageRangeModel.
+
+    It has all terms of the model that is adapted, and then those that only the curated groups have.  Unusual
+    images are recognised by the training images of the model that is adapted.
+
+    Parameters
+    ----------
+    base : _StageRangeModel to adapt
+    curated : TrainingSet
+    observed : bool array (n_groups, n_base_terms), True where it is known whether a group has a term
+    features, options, fit_options, rng : as in `_train_stage_range`
+    """
+    genes = np.asarray(curated.groups.gene_ids)
+    column = {term: j for j, term in enumerate(curated.terms)}
+    added = [
+        j
+        for j, rows in enumerate(list_observed_rows(curated.observed))
+        if curated.terms[j] not in base.terms
+        and not curated.reasons[j]
+        and not untrainable_reason(curated.Y[rows, j], genes[rows])
+    ]
+    terms = [*base.terms, *(curated.terms[j] for j in added)]
+    blank = np.zeros(len(curated), bool)
+    Y = np.column_stack([curated.Y[:, column[term]] if term in column else blank for term in terms])
+    is_excluded = np.isin(base.terms, options.exclude_terms)
+    observed = np.hstack([observed & ~is_excluded, curated.observed[:, added]])
+    fit_options.on_terms(len(curated.terms) - len(terms))
+    adapter = Adapter(base.model, base.terms)
+    rows = curated.with_logits(adapter, features, options, fit_options.n_threads)
+    more = {"terms": terms, "observed": observed, "rng": rng, "options": fit_options}
+    model = adapter.in_features(adapter.fit(rows.X, Y & observed, rows.genes, **more), rows.in_features)
+    return _StageRangeModel(terms, model, base.genes | frozenset(genes), base.known)
+
+
+def _read_dictionary(files, stage_range):
+    """Return the dictionary of a stage range from the first of some open files that has it."""
+    return read_dictionary(next(f for f in files if stage_range in f.stage_ranges), stage_range)
 
 
 def _known_images(features, groups, rng):

@@ -6,6 +6,7 @@ thresholds and calibration are chosen inside each outer training set.
 """
 
 import logging
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from flyannot.terms.scorer import FitOptions, list_observed_rows
 log = logging.getLogger(__name__)
 
 
-def cross_validate(rows, *, folds, rng, method="svm", options=None):
+def cross_validate(rows, *, folds, rng, method="svm", options=None, adapter=None):
     """Predict every group of one stage range by a model that was trained on the genes of the other folds.
 
     Parameters
@@ -28,6 +29,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     method : name in CLASSIFIERS
     options : FitOptions
         Its `on_terms` counts every term once for each fold, also a term that is not evaluated.
+    adapter : Adapter, whose base model is adapted in each fold; None to train with the method alone
 
     Returns
     -------
@@ -50,9 +52,12 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     yes = np.zeros(Y.shape, bool)
     options.on_terms(len(reasons) * (max(folds.values()) + 1) - len(kept) * len(np.unique(row_folds)))
     held_out = [row_folds == fold for fold in np.unique(row_folds)] if kept else []
+    fit = partial(fit_model, method)
+    if adapter:
+        fit = partial(adapter.fit, terms=[rows.terms[j] for j in kept])
     for out in held_out:
         known = {"genes": genes[~out], "observed": observed[:, kept][~out]}
-        model = fit_model(method, X[~out], Y[:, kept][~out], **known, rng=rng, options=options)
+        model = fit(X[~out], Y[:, kept][~out], **known, rng=rng, options=options)
         log.debug("%d terms, %d groups trained, %d held out", len(kept), (~out).sum(), out.sum())
         of_fold = model.decision_values(X[out], options.n_threads)
         where = np.ix_(out, kept)

@@ -1,6 +1,7 @@
 """Options of training, which evaluation shares."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from flyannot.base.options import (
@@ -83,6 +84,13 @@ class OperatingPointType(OptionType):
         return value if isinstance(value, str) else "{}={:g}".format(*value)
 
 
+@dataclass(frozen=True)
+class ModelPath(PathType):
+    """The path of a model file, or the name of a model that comes with flyannot."""
+
+    name = "MODEL"
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(Options):
     """Options that decide how terms are learned from features."""
@@ -118,6 +126,13 @@ class TrainOptions(Options):
         "The corrections.csv of a curator (repeatable). Accepted terms are added to the annotations, "
         "rejected ones removed, unsure ones left out of training and scores.",
         more=True,
+        in_header=False,
+    )
+    adapt: Path | None = option(
+        None,
+        ModelPath(),
+        "Adapt this model (a file, or the name of one that comes with flyannot) to the curated terms, "
+        "instead of training a new one. All its terms stay, and its method and normalisation are used.",
         in_header=False,
     )
     scheme: str = option(

@@ -96,6 +96,15 @@ class TrainingSet(LabelledRows):
         in_features = partial(rows.in_features, basis=basis, lengths=lengths)
         return replace(self, X=basis.coordinates, in_features=in_features)
 
+    def with_logits(self, adapter, features, options, n_threads=1):
+        """Return a copy whose X has the logits of a base model, and then the columns of `with_features`.
+
+        adapter : Adapter of the base model; the other parameters are as in `with_features`
+        """
+        rows = self.with_features(features, options, n_threads)
+        logits = adapter.logits(GroupRows(features, self.groups, options).whole())
+        return replace(rows, X=np.hstack([logits, rows.X]))
+
 
 class GroupRows:
     """The feature vectors of groups (n_groups, n_features), computed from the features of images when needed.

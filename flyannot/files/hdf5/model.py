@@ -5,6 +5,7 @@ For each stage range it has the dictionary, the classifier, and data on the trai
 
 from flyannot.files.hdf5.writing import write_array
 
+BASE_MODEL = "base model"  # the input of a model that was adapted: the model before
 _ARRAYS = "model/"  # the arrays of the classifier
 _KNOWN = "known/"  # the arrays that describe its training images
 

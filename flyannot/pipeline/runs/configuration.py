@@ -25,9 +25,11 @@ from flyannot.base.options import (
 from flyannot.dataset.paths import relative_path, resolve_path
 from flyannot.files.atomic_file import write_text
 from flyannot.files.digest import json_digest
+from flyannot.files.hdf5.supplied import resolve_model_path
 from flyannot.files.text_files import read_text, read_toml
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.options import RunOptions, Selection
+from flyannot.terms.options import ModelPath
 
 RECORD = "run.toml"  # the configuration of a run, in its output folder
 _SEAL = "# what stands above, as it was written: "  # a digest follows; old records have the same text
@@ -215,7 +217,9 @@ def _convert_paths(kind, table, change):
         name = to_kebab_case(entry.name)
         of_value = entry.metadata["kind"]
         value = table.get(name)
-        if PathType() in (of_value, getattr(of_value, "kind", None)):
+        if isinstance(of_value, ModelPath) and value and resolve_model_path(Path(value)) != Path(value):
+            continue  # the name of a supplied model
+        if isinstance(of_value, PathType) or isinstance(getattr(of_value, "kind", None), PathType):
             if isinstance(value, str):
                 changed[name] = change(value)
             elif isinstance(value, list):

@@ -16,22 +16,29 @@ from flyannot.dataset.ontology import read_ontology
 from flyannot.dataset.paths import ANNOTATIONS as TABLE_OF_TERMS
 from flyannot.dataset.paths import IMAGES, find_annotation_table, find_table, has_table
 from flyannot.dataset.table_warnings import raise_errors
+from flyannot.encode.options import PoolOptions
 from flyannot.files.digest import cache_digests
 from flyannot.files.hdf5 import supplied
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.extract import choose_stride, count_candidate_patches
+from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.chain import STEPS, find_producing_step
 from flyannot.pipeline.engine.images import image_columns, read_selected_images
 from flyannot.pipeline.engine.inputs import (
     read_curated_annotations,
+    read_options,
     refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.step import ANNOTATIONS, StepRequest
 from flyannot.pipeline.engine.task import describe_plan, run_task
+from flyannot.pipeline.loaded_model import adapted_options
+from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.runs.configuration import RECORD
 from flyannot.terms.training_set import build_training_set, default_min_groups_in_columns
 
 log = logging.getLogger("flyannot")
 _SUGGESTING_STEP = "annotate"  # it uses a supplied model if there are no curated terms
+_OF_BASE = "dictionary"  # a run that adapts a model does not learn one
 _MIN_GENES = 2  # a term is learned from at least as many genes with it, and as many without it
 
 
@@ -102,6 +109,47 @@ def choose_supplied_model(configuration):
     return supplied.find_supplied_model({image.stage_range for image in images})
 
 
+def with_base_model(configuration):
+    """Return the configuration of a run that adapts a model, with the options by which its features are made.
+
+    A run adapts the model that `[train] adapt` names.  It adapts a supplied model by itself if there are
+    corrections but no annotations.csv, and the model knows all stage ranges of the images: it is then the
+    model that suggested the terms.  Any other configuration is returned unchanged.
+    """
+    train = configuration.options["train"]
+    if train.adapt is None and (path := _find_suggesting_model(configuration)):
+        train = replace(train, adapt=path)
+    if train.adapt is None or not has_curated_terms(configuration):
+        return configuration
+    train = adapted_options(train)
+    with open_stored_file(train.adapt, "model") as stored:
+        made = {
+            kind.table: read_options(stored, kind) for kind in (ExtractOptions, LearnOptions, PoolOptions)
+        }
+    return replace(configuration, options={**configuration.options, **made, "train": train})
+
+
+def _find_suggesting_model(configuration):
+    """Return the path of the supplied model whose suggestions the corrections of a run are about, or None."""
+    folder = configuration.data_set
+    if configuration.makes_data_set or not configuration.options["train"].corrections:
+        return None
+    if not folder.is_dir() or has_table(folder, TABLE_OF_TERMS):
+        return None
+    images = read_selected_images(folder, configuration.options["select"])
+    wanted = {image.stage_range for image in images}
+    path = supplied.find_supplied_model(wanted)
+    if path:
+        with open_stored_file(path, "model") as stored:
+            path = path if wanted <= set(stored.stage_ranges) else None
+    return path
+
+
+def _adapts_model(configuration):
+    """Return whether a run, by its configuration from `with_base_model`, adapts a model."""
+    return configuration.options["train"].adapt is not None and has_curated_terms(configuration)
+
+
 def uses_supplied_model(step, configuration):
     """Return whether a step of a run uses a supplied model, whose options are not the run's."""
     return step.name == _SUGGESTING_STEP and choose_supplied_model(configuration) is not None
@@ -110,15 +158,18 @@ def uses_supplied_model(step, configuration):
 def list_steps(configuration):
     """Return the list of the `Step`s of a run, in order.
 
-    Without curated terms, the steps that need them or their results are left out.
+    Without curated terms, the steps that need them or their results are left out.  A run that adapts a model
+    makes features with its dictionary, so that learn-dict is left out.
     """
+    configuration = with_base_model(configuration)
+    is_adapting = _adapts_model(configuration)
     steps = []
     absent = set() if has_curated_terms(configuration) else {ANNOTATIONS}
     for step in STEPS.values():
         lacks = absent.intersection(given.holds for given in step.reads)
         if lacks and not uses_supplied_model(step, configuration):
             absent.add(step.kind)
-        elif step.name in configuration.options:
+        elif step.name in configuration.options and not (is_adapting and step.kind == _OF_BASE):
             steps.append(step)
     return steps
 
@@ -145,11 +196,14 @@ def step_output_path(step, configuration):
 def build_run_task(step, configuration):
     """Build the `Task` of a step of a run; all earlier steps must be done."""
 
+    configuration = with_base_model(configuration)
     supplied = choose_supplied_model(configuration)
+    instead = {"model": supplied} if supplied else {}
+    if _adapts_model(configuration):
+        instead = {_OF_BASE: configuration.options["train"].adapt}
 
     def find_path(kind):
-        is_supplied = supplied and kind == "model"
-        return supplied if is_supplied else step_output_path(find_producing_step(kind, step), configuration)
+        return instead.get(kind) or step_output_path(find_producing_step(kind, step), configuration)
 
     inputs = step.input_paths(configuration.data_set, find_path)
     if supplied:  # the supplied model was not trained on these genes

@@ -19,6 +19,7 @@ from flyannot.pipeline.runs.run import (
     step_output_path,
     suppress_warnings,
     uses_supplied_model,
+    with_base_model,
 )
 
 
@@ -66,7 +67,7 @@ class _Run:
     """A run, with the status and file digests of the steps that were examined so far."""
 
     def __init__(self, configuration):
-        self.configuration = configuration
+        self.configuration = with_base_model(configuration)
         self.steps = []
         self.digests = {}
 
