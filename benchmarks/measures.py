@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.workers import peak_mb
 from flyannot.base.system import read_proc
 from flyannot.images.sift import normalise_descriptors
-from flyannot.sparse.fit import exact_codes, exact_values
+from flyannot.sparse.fit import evaluate_dictionary, exact_codes
 from flyannot.sparse.objective import duality_gap, objective
 
 _N_EVALUATED = 2_000
@@ -100,7 +100,7 @@ def graded_dictionary(D, held, lam, *, seconds, n, n_epochs):
     """
     peak = peak_mb()
     X, D = normalised_patches(held, slice(None)).astype(np.float64), np.ascontiguousarray(D, np.float64)
-    values, gaps, n_nonzeros = exact_values(X, D, lam)
+    values, gaps, n_nonzeros = evaluate_dictionary(X, D, lam)
     return {
         "n": int(n),
         "epochs": n_epochs,

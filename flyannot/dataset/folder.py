@@ -437,7 +437,7 @@ def _group_images(table, lines, images, fbgns, faults):
     return grouped
 
 
-def column_coverage_notes(columns_of, annotations):
+def coverage_notes_from_columns(columns_of, annotations):
     """Return `coverage_notes` for images that are given as columns.
 
     columns_of : dict, stage range -> dict of the columns of its images; annotations : Annotations

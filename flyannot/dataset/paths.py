@@ -30,7 +30,10 @@ def relative_path(path, folder):
 
 
 def resolve_path(folder, path):
-    """Return the path that a file in `folder` writes as `path`, without `..` if that gives the same file."""
+    """Resolve a path that is written in a file: relative to the folder of that file, and without `..` if possible.
+
+    folder : Path of the folder of the file; path : the path as it is written
+    """
     written = Path(folder) / path
     plain = Path(os.path.normpath(written))
     return plain if os.path.realpath(plain) == os.path.realpath(written) else written

@@ -193,10 +193,8 @@ class DictionaryLearning(BaseSparseCoder):
         """Continue learning from more samples, which are processed once.
 
         Earlier samples are not needed again.  The first call begins a new dictionary, unless the estimator
-        is
-        fitted.  Each learner keeps its own statistics of earlier samples.  scc treats all calls as one
-        epoch: ten
-        parts give about the same dictionary as one epoch over the whole.
+        is fitted.  Each learner keeps its own statistics of earlier samples.  scc treats all calls as one
+        epoch: ten parts give about the same dictionary as one epoch over the whole.
 
         Parameters
         ----------

@@ -59,8 +59,7 @@ def decode_image(path, mode, planes=()):
     -------
     picture : uint8 or float32 array from 0 to 255
         With "L" the grey levels (height, width).  With "RGB" an array (height, width, 3), or (height, width)
-        if
-        the file has grey levels of 16 bits, floats, or grey planes of a microscope.
+        if the file has grey levels of 16 bits, floats, or grey planes of a microscope.
 
     Raises
     ------

@@ -70,7 +70,10 @@ def require_memory(needed, purpose, *, fix):
 
 
 def _cgroup_bytes():
-    """Return the free memory in bytes of this process's control groups, version 1 or 2."""
+    """Return the free memory in bytes of this process's control groups: the smallest of all nested groups.
+
+    Versions 1 and 2 are read. Without a limit the result is math.inf.
+    """
     free = math.inf
     for folder, version in _control_groups("memory"):
         names = ("memory.max", "memory.current") if version == 2 else _VERSION_1

@@ -186,12 +186,17 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
 
 
 def _read_term_ids(out, options):
-    """Return the IdColumns that add ontology identifiers to the table; None if no ontology was given.
+    """Read the ontologies of the options.
+
+    Return the IdColumns that add their identifiers to the table, or None.
+
+    out : Path of the predictions; options : AnnotateOptions
 
     Raises
     ------
     InputError
-        If the output does not end in .h5.
+        If `out` does not end in .h5. The table beside NAME.h5 is NAME.csv, and two outputs could have the
+        same table.
     """
     if out.suffix != ".h5":
         raise InputError(

@@ -11,7 +11,7 @@ import numpy as np
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.base.text import pluralise
-from flyannot.dataset.folder import column_coverage_notes
+from flyannot.dataset.folder import coverage_notes_from_columns
 from flyannot.dataset.paths import find_annotation_table
 from flyannot.files.atomic_file import write_text
 from flyannot.files.digest import file_digest
@@ -287,7 +287,7 @@ class CrossValidation(Evaluation):
             s: build_training_set(columns, annotations, s, train) for s, (columns, _) in loaded.items()
         }
         curated = {s: groups for s, groups in curated.items() if len(groups)}
-        covered = column_coverage_notes({s: columns for s, (columns, _) in loaded.items()}, annotations)
+        covered = coverage_notes_from_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
         if not curated:
             for note in covered:
                 log.info("note: %s", note)

@@ -86,7 +86,10 @@ def write_search_results(out, results, index, *, force=False):
 
 
 def _rows(result, index):
-    """Yield the rows of the table for one SearchResult."""
+    """Yield the rows of the table of similar genes and images for one SearchResult, one for each found gene or image.
+
+    index : SimilarityIndex, for the names of genes and images
+    """
     s = result.query.stage_range
     columns = index.columns[s]
     found = [("gene", rank, *row) for rank, (_, *row) in enumerate(result.genes, 1)]

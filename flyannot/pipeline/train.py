@@ -8,7 +8,7 @@ import numpy as np
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.base.text import pluralise
-from flyannot.dataset.folder import column_coverage_notes
+from flyannot.dataset.folder import coverage_notes_from_columns
 from flyannot.dataset.paths import find_annotation_table
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import StoredFeatures
@@ -149,7 +149,9 @@ def _train(files, annotations, stage_ranges, options, seed, execution, bases):
     trained : dict, stage range -> _StageRangeModel, also of stage ranges that only the model to adapt has
     """
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
-    for note in column_coverage_notes({s: stored.columns for s, stored in features.items()}, annotations):
+    for note in coverage_notes_from_columns(
+        {s: stored.columns for s, stored in features.items()}, annotations
+    ):
         log.info("note: %s", note)
     curated = {
         s: build_training_set(stored.columns, annotations, s, options) for s, stored in features.items()

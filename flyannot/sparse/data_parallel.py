@@ -34,7 +34,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.fit import EVALUATED_SAMPLES, EpochRecord, exact_values, has_small_gain, random_patches
+from flyannot.sparse.fit import (
+    EVALUATED_SAMPLES,
+    EpochRecord,
+    evaluate_dictionary,
+    has_small_gain,
+    random_patches,
+)
 from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, decay_step_sums
 
 LONGEST = 2**18  # most samples of a part in a round, held in memory: 33 MB of descriptors
@@ -516,7 +522,7 @@ def _add_record(progress, held, epoch, is_last, plan):
     doubled = epoch == 0 and (not records or atoms.n_visits >= 2 * records[-1].n_visits)
     if is_last or doubled:
         D = np.asarray(atoms.D, np.float64)
-        values, gaps, n_nonzeros = exact_values(held.X, D, plan.lam)
+        values, gaps, n_nonzeros = evaluate_dictionary(held.X, D, plan.lam)
         record = EpochRecord(
             epoch=epoch + 1,
             seconds=progress.seconds,

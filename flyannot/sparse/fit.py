@@ -198,7 +198,7 @@ def exact_codes(X, D, lam, *, positive=False, tol=1e-6):
     return solve.codes(X, D, lam, tol=tol).Z  # the caller measures their gaps
 
 
-def exact_values(X, D, lam, *, positive=False):
+def evaluate_dictionary(X, D, lam, *, positive=False):
     """Evaluate a dictionary: solve for exact codes, and measure them.
 
     Parameters
@@ -243,7 +243,7 @@ def evaluate_epoch(X, evaluated, learner, epoch, seconds):
     stored, exact, gaps = np.zeros((3, len(evaluated)))
     for rows, Xk, Dk, lam in split_by_missing_pattern(np.asarray(X[evaluated], np.float64), D, learner.lam):
         stored[rows] = objective(Xk, Dk, Z[evaluated[rows]], lam)
-        exact[rows], gaps[rows], _ = exact_values(Xk, Dk, lam, positive=learner.positive.code)
+        exact[rows], gaps[rows], _ = evaluate_dictionary(Xk, Dk, lam, positive=learner.positive.code)
     return EpochRecord(
         epoch=epoch,
         seconds=seconds,

@@ -28,7 +28,7 @@ from functools import partial
 
 import numpy as np
 
-from flyannot.terms.feature_rows import inner_products, row_weights
+from flyannot.terms.feature_rows import feature_weights_from_rows, inner_products
 from flyannot.terms.folds import inner_folds
 from flyannot.terms.scorer import LinearScorer, choose_setting, group_observed_terms, observed_mask
 
@@ -74,7 +74,7 @@ class CoupledRidge(LinearScorer):
         scale = _spread(H)
         mixing = _mixing(H / scale, Y, share, observed)
         dual = _dual_solver(products, Y.astype(float), observed)(alpha)
-        weights = row_weights(dual.T, X, mean)
+        weights = feature_weights_from_rows(dual.T, X, mean)
         intercept = -weights @ mean
         weights, intercept = mixing.T @ (weights / scale[:, None]), mixing.T @ (intercept / scale)
         options.on_terms(Y.shape[1])
@@ -190,15 +190,17 @@ def _mixing(H, truth, share, observed):
 
 
 def _mixed_held_out(H, truth, folds, share, observed):
-    """Mix the decision values of each fold by the matrix that `_mixing` computes from the other folds.
+    """Return out-of-fold decision values that are mixed with those of other terms, float64 (n_rows, n_terms).
+
+    The mixing matrix for the rows of a fold is computed by `_mixing` from the rows of the other folds.
 
     Parameters
     ----------
     H : float64 array (n_rows, n_terms), out-of-fold decision values
     truth : float64 array (n_rows, n_terms), 1 for rows with the term, otherwise 0
     folds : int array (n_rows,)
-    share : float from 0 to 1
-    observed : bool array (n_rows, n_terms)
+    share : float, the weight of the values of all terms in the mixture, from 0 (none) to 1
+    observed : bool array (n_rows, n_terms), True where the truth is known
     """
     mixed = np.empty(H.shape)
     for fold in np.unique(folds):

@@ -96,7 +96,7 @@ def cross_products(X, A):
     return products
 
 
-def row_weights(parts, X, mean):
+def feature_weights_from_rows(parts, X, mean):
     """Return the weights parts (X - mean) of linear models, float64 (n_models, n_features).
 
     Parameters

@@ -23,7 +23,7 @@ import numpy as np
 
 from flyannot.base.errors import FlyannotError
 from flyannot.jobs.resources import create_thread_pool, require_memory
-from flyannot.terms.feature_rows import COLUMNS, CholeskyBasis, inner_products, row_weights
+from flyannot.terms.feature_rows import COLUMNS, CholeskyBasis, feature_weights_from_rows, inner_products
 from flyannot.terms.folds import assign_gene_folds, look_up_folds
 from flyannot.terms.scorer import (
     LinearScorer,
@@ -155,7 +155,7 @@ def _coordinates(X, n_threads):
 
     def back(weights, intercept):
         if basis is not None:
-            weights = row_weights(basis.row_coefficients(weights) / scale, X, mean)
+            weights = feature_weights_from_rows(basis.row_coefficients(weights) / scale, X, mean)
         weights = weights / scale
         return weights, intercept - np.array([of_term @ mean for of_term in weights])
 

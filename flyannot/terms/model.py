@@ -29,10 +29,8 @@ class Model:
     """A trained classifier of all terms of a stage range, with calibrated probabilities.
 
     The probability is 1 / (1 + exp(-(slope value + offset))).  The answer is yes if the decision value is
-    above the
-    threshold of the term.  Without thresholds, the answers of a group are chosen together: yes to the set of
-    terms that
-    maximises the expected F1 (`suggestion_thresholds`).
+    above the threshold of the term.  Without thresholds, the answers of a group are chosen together: yes to
+    the set of terms that maximises the expected F1 (`suggestion_thresholds`).
 
     method : name of the classifier in CLASSIFIERS
     scorer : Scorer, which computes the decision values

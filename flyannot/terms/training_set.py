@@ -57,10 +57,8 @@ class TrainingSet(LabelledRows):
     """The annotated groups of a stage range as LabelledRows, whose features are read when they are needed.
 
     At first X has no columns; `with_features` returns a copy with X.  A linear classifier on fewer rows than
-    features is
-    trained faster in a basis of the span of the rows, so X then has coordinates in that basis.
-    `in_features` converts
-    a scorer that was trained on them to a scorer of features.
+    features is trained faster in a basis of the span of the rows, so X then has coordinates in that basis.
+    `in_features` converts a scorer that was trained on them to a scorer of features.
 
     groups : Groups
     """

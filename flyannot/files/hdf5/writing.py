@@ -269,8 +269,8 @@ class OutputFile:
     def _call_unless_failed(self, operation, *arguments):
         """Call a method of the underlying file with some arguments, and return its result.
 
-        An OSError is stored in `error`, not raised. After an error only `close` is called; otherwise None is
-        returned.
+        An OSError is not raised but kept in `error`, and None is returned.  After an error, further calls do
+        nothing and return None, except a call of `close`.
         """
         if self.error is not None and operation != self._file.close:
             return None

@@ -256,7 +256,15 @@ def _check_names(tables, path):
 
 
 def _refuse_unsafe_options(kind, table, path):
-    """Refuse options that would let a file from somebody else run code."""
+    """Refuse options that a configuration file must not set, because a file from somebody else could then run code.
+
+    kind : options class of the table; table : dict, as in the file; path : Path of the file
+
+    Raises
+    ------
+    InputError
+        If the table sets such an option.
+    """
     for entry in fields(kind):
         if not entry.metadata["in_files"] and to_kebab_case(entry.name) in table:
             raise InputError(

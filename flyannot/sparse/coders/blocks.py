@@ -224,9 +224,11 @@ def product_rounding_error(n_features, dtype):
 def compute_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gaps):
     """Compute the duality gap of every code of a block, as a fraction of 1/2 |x|^2.
 
-    The gap is inf if the zero code is better.  The residual r is computed in float64, and z q = (x - r) r.
-    The largest |q| is at least z q / |z|_1.  Rounding can hide that: a float32 sum of many equal numbers
-    rounds the same way at every step.
+    Inf if the zero code is better.
+
+    With the residual r = x - z D in float64, z q = (x - r) r.  The largest |q| that a coder found may be too
+    small by rounding, so two corrections make it safe: it is at least z q / |z|_1, and a bound on rounding
+    errors is added.
 
     Parameters
     ----------

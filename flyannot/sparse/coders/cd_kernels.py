@@ -39,7 +39,7 @@ from flyannot.sparse.simd.gram_rows import (
     largest_magnitude,
     max_magnitude_of_chunks,
     mirrored_index,
-    subtract_bytes,
+    subtract_weighted_rows,
 )
 
 ENTRANTS = 0.7  # atoms join the working set if |q| is at least this fraction of the largest
@@ -141,20 +141,22 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
 
 @kernel
 def _doubts(square, n, support, norms, work, lam):
-    """Bound the errors of one sample: of its gap by rounding, and of its optimality on the support.
+    """Bound how far rounding can falsify the duality gap of a sample, and measure how optimal its code is.
+
+    Notation is that of the module: z is the code, and q = D (x - z D).
 
     Parameters
     ----------
     square : float, |x|^2
     n : int, the size of the support
-    support : Support
+    support : Support, with the code
     norms : (n_atoms,), |d|
-    work : WorkingSet
+    work : WorkingSet, with q
     lam : float
 
     Returns
     -------
-    hidden : float, eps times the largest terms that cancel in z q
+    hidden : float, a bound on the error of the gap: eps times the largest terms that cancel in z q
     violation : float, the largest |q_k - lam sign(z_k)| on the support
     """
     mass, violation = 0.0, 0.0
@@ -256,9 +258,9 @@ def _solve_set(n, n_left, size, slack, problem, s):
 
 @kernel
 def _set_aside(n, scratch):
-    """Store the code on the support as the pending code, and clear the inverse of the support; return n.
+    """Store the code of the support as the pending code, and clear the support; return its size n.
 
-    n : int, the size of the support; scratch : CDScratch
+    The pending code is what the next round starts from: its atoms join the new working set first.
     """
     support = scratch.support
     for i in range(n):
@@ -329,7 +331,7 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
     unit, offset, error = _round_code(atoms, z, n, problem.scales, s)
     error += slack
     if error <= COARSE * problem.lam:
-        subtract_bytes(s.q, q0, unit, problem.bytes_, atoms, s.high, s.low, n, offset)
+        subtract_weighted_rows(s.q, q0, unit, problem.bytes_, atoms, s.high, s.low, n, offset)
         return problem.lam - error, error
     copy(s.q, q0, len(s.q))
     for i in range(n):

@@ -304,8 +304,7 @@ def _factorise(gram, atoms, first, factor):
     """Compute the Cholesky factor of the Gram matrix of the active set, from row `first` on, in place.
 
     If an atom depends linearly on earlier atoms of the set, a tiny ridge keeps the factor finite.  The step
-    towards the
-    minimum is then very long, and the search stops it where a code becomes zero.
+    towards the minimum is then very long, and the search stops it where a code becomes zero.
 
     Parameters
     ----------

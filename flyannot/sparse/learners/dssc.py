@@ -107,8 +107,8 @@ def gradient_weight(t, options):
 def step_fraction(t, options):
     """Return the step length in iteration t = 0, 1, ... of DSSC.
 
-    Atoms move this fraction of the way to the minimum of the surrogate.  It is
-    gamma (1 + t / delay)^-(3/4 + 3/2 EPSILON), with `gamma` and `delay` from the `DSSCOptions`.
+    Atoms move this fraction of the way to the minimum of the surrogate.  It is gamma (1 + t / delay)^-(3/4 +
+    3/2 EPSILON), with `gamma` and `delay` from the `DSSCOptions`.
     """
     return options.gamma * (1 + t / options.delay) ** -(0.75 + 1.5 * EPSILON)
 

@@ -113,8 +113,7 @@ class OL(Learner):
         """Return the arrays that the next epoch needs, as a dict.
 
         F, scale and mass are the dictionary as in `LazyAtoms`.  A and history are the means of Z'Z and X'Z,
-        and
-        seen counts the mini-batches that observed each feature.
+        and seen counts the mini-batches that observed each feature.
         """
         atoms = {"F": self._atoms.F, "scale": self._atoms.scale, "mass": self._atoms.mass}
         return atoms | {"A": self._A, "history": self._history, "seen": self._seen}
@@ -219,8 +218,7 @@ class OL(Learner):
         """Return over how many mini-batches the means average, after t mini-batches.  Its inverse is w.
 
         It is t^beta, or fewer by `recency`, and at most t.  So a first mini-batch (t <= 1) has weight 1.  t
-        may
-        be an array, one number for each feature.  The result for t = 0 is 1.
+        may be an array, one number for each feature.  The result for t = 0 is 1.
         """
         recency = self.options.recency
         least = len(self._A) / self.options.batch_size  # with fewer A would be singular

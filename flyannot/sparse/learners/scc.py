@@ -292,8 +292,7 @@ class SCC(Learner):
         """Return the arrays that the next epoch needs, as a dict.
 
         They are the atoms, their squared norms, the sums h of squared codes, and the mean of the atoms if
-        the
-        variant takes it.
+        the variant takes it.
         """
         atoms = self._atoms
         kept = {"D": self._D, "norm2": atoms.norm2, "h": atoms.h_past}

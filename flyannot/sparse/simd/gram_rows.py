@@ -64,7 +64,7 @@ def add_outer(v, rows, stride, scale, left, right, n, width):
 
 
 @row_operation()
-def subtract_bytes(v, q, q0, unit, rows, atoms, high, low, n, offset):
+def subtract_weighted_rows(v, q, q0, unit, rows, atoms, high, low, n, offset):
     """Compute q = q0 - unit (sum of (high[i] 2^DIGIT + low[i]) rows[atoms[i]] - offset), in mirrored order.
 
     Interleaving four rows twice, which bytes need, leaves q in another order, called mirrored order.
@@ -230,5 +230,5 @@ def append_above(v, q, q0, bar, numbers, values, size):
 
 
 def mirrored_index(place):
-    """Return the number of the atom at an index of an array in mirrored order; see `subtract_bytes`."""
+    """Return the number of the atom at an index of an array in mirrored order; see `subtract_weighted_rows`."""
     return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2

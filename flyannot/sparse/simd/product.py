@@ -39,7 +39,10 @@ _WIDE, _NARROW = 4, 1  # the most vectors of a block, for many atoms and for few
 
 @lru_cache(maxsize=2)
 def _width(dtype):
-    """Return the number of atoms that a wide panel of packed atoms has for this type."""
+    """Return how many atoms a wide panel has: atoms are packed side by side in panels for `multiply`.
+
+    dtype : type of the numbers
+    """
     return LANES * _block_shape(np.finfo(dtype).bits, _WIDE)[1]
 
 
