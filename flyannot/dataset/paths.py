@@ -30,7 +30,9 @@ def relative_path(path, folder):
 
 
 def resolve_path(folder, path):
-    """Resolve a path that is written in a file: relative to the folder of that file, and without `..` if possible.
+    """Resolve a path that is written in a file, relative to the folder of that file.
+
+    The result has no `..` unless that would lead to another place.
 
     folder : Path of the folder of the file; path : the path as it is written
     """

@@ -203,10 +203,14 @@ class _Pace:
             self._warm = self._n_done, time.perf_counter(), time.process_time()
 
     def n_processes(self, most):
-        """Return how many processes would finish the rest sooner than the threads of this one; 0 if none.
+        """Return how many processes should do the rest, this one included.
 
-        This process counts as one. They must be faster by a fifth, since these are estimates, and each must
-        have at least as much work as its start costs.
+        0 if its threads alone are as quick.
+
+        Several processes must be quicker by a fifth, since these are estimates. Each must have at least as
+        much work as its start costs.
+
+        most : int, the largest number of processes
         """
         if self._warm is None or self._n_done == self._warm[0]:
             return 0

@@ -48,7 +48,7 @@ from flyannot.terms.training_set import (
     ENOUGH_GROUPS,
     annotated_groups,
     build_training_set,
-    default_min_groups_in_columns,
+    default_min_groups_from_columns,
     observed_terms,
     truth_matrix,
 )
@@ -265,7 +265,7 @@ class CrossValidation(Evaluation):
         train, options = adapted_options(self.train), self.options
         if train.min_groups is None or options.folds is None:
             annotations = annotations or self.read_annotations()[0]
-            enough = default_min_groups_in_columns(self.read_columns(), annotations, train.exclude_terms)
+            enough = default_min_groups_from_columns(self.read_columns(), annotations, train.exclude_terms)
             train = replace(train, min_groups=train.min_groups or enough)
             options = replace(options, folds=options.folds or enough)
         return replace(self, train=train, options=options)

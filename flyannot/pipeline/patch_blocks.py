@@ -156,9 +156,12 @@ class PatchBlocks:
 
 
 def build_patch_blocks(files, stage_ranges):
-    """Build the PatchBlocks of open descriptors files.
+    """Build the PatchBlocks of descriptors files: their patches, divided into blocks to read one by one.
 
-    files : list of StoredFile; stage_ranges : list of str
+    Parameters
+    ----------
+    files : list of StoredFile
+    stage_ranges : list of str, the stage ranges whose patches are included, all together
     """
     of_stage_ranges = []
     n_units = 0

@@ -86,9 +86,9 @@ def write_search_results(out, results, index, *, force=False):
 
 
 def _rows(result, index):
-    """Yield the rows of the table of similar genes and images for one SearchResult, one for each found gene or image.
+    """Yield the rows of the table of similar genes and images: one for each gene or image that was found.
 
-    index : SimilarityIndex, for the names of genes and images
+    result : SearchResult; index : SimilarityIndex, for the names of genes and images
     """
     s = result.query.stage_range
     columns = index.columns[s]

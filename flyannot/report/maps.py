@@ -120,7 +120,17 @@ class ContributionMapper:
         return of_group
 
     def _explain(self, entry, values, patches, features, winner):
-        """Draw the maps of a group from what `_read_features` returns; `values` are as for `draw_maps`."""
+        """Return a dict, term -> packed map of its contributions.
+
+        A term is left out if its decision value cannot be reproduced from the features.
+
+        Parameters
+        ----------
+        entry : GroupEntry, the group
+        values : dict, term -> decision value in the predictions
+        patches : list of the DescribedPatches of each image
+        features, winner : arrays (n_images, n_features): features, and the number of the patch that won each
+        """
         group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(patches))])
         classify = self._model.classify
         X = training_rows(features, group, classify)

@@ -41,7 +41,7 @@ from flyannot.sparse.fit import (
     has_small_gain,
     random_patches,
 )
-from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, decay_step_sums
+from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, decay_squared_code_sums
 
 LONGEST = 2**18  # most samples of a part in a round, held in memory: 33 MB of descriptors
 _SEEN_PER_ATOM = 60  # samples seen per active part and atom: with fewer, averages are too noisy
@@ -499,7 +499,7 @@ def begin_next_epoch(atoms, options):
 
     The variant and `options.forgetting` (of `SCCOptions`) decide how much of both remains.
     """
-    h = decay_step_sums(atoms.h_past, atoms.h_now, options)
+    h = decay_squared_code_sums(atoms.h_past, atoms.h_now, options)
     return atoms._replace(h_past=h, h_now=np.zeros_like(h))
 
 

@@ -190,7 +190,7 @@ def _mixing(H, truth, share, observed):
 
 
 def _mixed_held_out(H, truth, folds, share, observed):
-    """Return out-of-fold decision values that are mixed with those of other terms, float64 (n_rows, n_terms).
+    """Return out-of-fold decision values of each term, mixed with the values of other terms.
 
     The mixing matrix for the rows of a fold is computed by `_mixing` from the rows of the other folds.
 
@@ -201,6 +201,10 @@ def _mixed_held_out(H, truth, folds, share, observed):
     folds : int array (n_rows,)
     share : float, the weight of the values of all terms in the mixture, from 0 (none) to 1
     observed : bool array (n_rows, n_terms), True where the truth is known
+
+    Returns
+    -------
+    mixed : float64 array (n_rows, n_terms)
     """
     mixed = np.empty(H.shape)
     for fold in np.unique(folds):

@@ -235,7 +235,7 @@ def default_min_groups(carried_of, excluded=()):
     return max(2, min(ENOUGH_GROUPS, n_groups // 4, most))
 
 
-def default_min_groups_in_columns(columns_of, annotations, excluded=()):
+def default_min_groups_from_columns(columns_of, annotations, excluded=()):
     """Return `default_min_groups` from a dict of the image columns of every stage range."""
     parts = (annotated_groups(group_images(columns), annotations, s) for s, columns in columns_of.items())
     return default_min_groups([carried for _, carried in parts], excluded)

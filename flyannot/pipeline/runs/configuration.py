@@ -256,7 +256,7 @@ def _check_names(tables, path):
 
 
 def _refuse_unsafe_options(kind, table, path):
-    """Refuse options that a configuration file must not set, because a file from somebody else could then run code.
+    """Refuse options that a configuration file must not set: a file from somebody else could then run code.
 
     kind : options class of the table; table : dict, as in the file; path : Path of the file
 

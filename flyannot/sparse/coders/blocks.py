@@ -226,9 +226,8 @@ def compute_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gap
 
     Inf if the zero code is better.
 
-    With the residual r = x - z D in float64, z q = (x - r) r.  The largest |q| that a coder found may be too
-    small by rounding, so two corrections make it safe: it is at least z q / |z|_1, and a bound on rounding
-    errors is added.
+    With the residual r = x - z D in float64, z q = (x - r) r.  The largest |q| that a coder found may be too small by
+    rounding.  Two corrections make it safe: it is at least z q / |z|_1, and a bound on rounding errors is added.
 
     Parameters
     ----------

@@ -295,10 +295,17 @@ def _compute_proposal(u, atom, r, curvature):
 
 @inlined()
 def _project(u, outside, ball):
-    """Project an atom onto its ball, given its entries u on the selected features, which change in place.
+    """Project an atom onto its ball: the unit ball of the L2 norm, or of the L1 norm for L1_WITHIN.
 
-    `outside` is the atom's mass on other features.  Returns the factor by which its entries there must
-    shrink, which is 1 unless `ball` is L2_LAZY.
+    Parameters
+    ----------
+    u : float array, the entries of the atom on the selected features, changed in place
+    outside : float, the squared norm of its entries on other features; for L1_WITHIN their L1 norm
+    ball : L2_LAZY, L2_WITHIN or L1_WITHIN
+
+    Returns
+    -------
+    factor : float, by which the entries on other features must shrink; 1 unless `ball` is L2_LAZY
     """
     if ball == L2_LAZY:
         norm = np.sqrt(outside + _atom_mass(u, ball))

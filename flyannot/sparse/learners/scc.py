@@ -236,7 +236,7 @@ class SCC(Learner):
     def end_epoch(self):
         """Finish an epoch: reduce the sums h of squared codes, as the variant and `forgetting` define."""
         past, now = self._atoms.h_past, self._atoms.h_now
-        past[:] = decay_step_sums(past, now, self.options)
+        past[:] = decay_squared_code_sums(past, now, self.options)
         self._end_visits()
 
     def end_part(self):
@@ -299,7 +299,7 @@ class SCC(Learner):
         return kept | ({"mean": atoms.mean[:, : self._D.shape[1]]} if self._variant.takes_mean else {})
 
 
-def decay_step_sums(h_past, h_now, options):
+def decay_squared_code_sums(h_past, h_now, options):
     """Return the sums h of squared codes with which the next epoch begins, a float64 array (n_atoms,).
 
     Parameters

@@ -19,7 +19,8 @@ DIGIT = 7  # bits of the lower digit of a rounded number
 def add_rows(v, target, base, scale, factors, rows, stride, n, width):
     """Compute target = base + scale times the sum of factors[i] rows[i] for i < n.
 
-    The arrays have zeros in factors or rows beyond n.
+    Rows are added in fours, so the product factors[i] rows[i] must be zero from n up to the next multiple of
+    four.
 
     Parameters
     ----------
@@ -65,19 +66,21 @@ def add_outer(v, rows, stride, scale, left, right, n, width):
 
 @row_operation()
 def subtract_weighted_rows(v, q, q0, unit, rows, atoms, high, low, n, offset):
-    """Compute q = q0 - unit (sum of (high[i] 2^DIGIT + low[i]) rows[atoms[i]] - offset), in mirrored order.
+    """Compute q = q0 - unit (sum of (high[i] 2^DIGIT + low[i]) rows[atoms[i]] - offset) for all atoms.
 
-    Interleaving four rows twice, which bytes need, leaves q in another order, called mirrored order.
+    The rows are bytes, of which four are interleaved at a time, twice. So the entries of q come in another
+    order, the mirrored order: `mirrored_index` gives the atom of each entry.
 
     Parameters
     ----------
     v : Vectors, which emits the machine instructions
     q, q0 : float arrays (n_atoms padded), in mirrored order; q is written
     unit : float, the value of the lowest digit
-    rows : uint8 array (n_atoms, n_atoms padded), the Gram matrix in bytes
+    rows : uint8 array (n_atoms, n_atoms padded), the Gram matrix in bytes, each plus 128
     atoms : int array, the n atoms of the code
     high, low : int8 arrays, the two digits of each code
-    n, offset : ints
+    n : int
+    offset : int, the part of the sum that the 128 in the bytes cause
     """
     builder = v.builder
     q, q0, unit, atoms = v.row(q), v.row(q0), v.splat(v.number(unit)), v.row(atoms)
@@ -230,5 +233,8 @@ def append_above(v, q, q0, bar, numbers, values, size):
 
 
 def mirrored_index(place):
-    """Return the number of the atom at an index of an array in mirrored order; see `subtract_weighted_rows`."""
+    """Return the number of the atom at an index of an array in mirrored order.
+
+    See `subtract_weighted_rows`.
+    """
     return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2
