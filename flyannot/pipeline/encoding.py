@@ -99,6 +99,8 @@ def _process_image(image, encoder, make):
         except DataError as error:
             failures.append((embryo.name, format_failure(error)))
         else:
+            if embryo.stage_is_guessed:
+                warnings = ", ".join(filter(None, (warnings, f"stage range guessed: {embryo.stage_range}")))
             made.append(make(embryo, grey, warnings))
     return made, failures
 
