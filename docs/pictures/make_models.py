@@ -130,10 +130,11 @@ def stage_table(X, Y, genes):
         odds[new] = log_odds(fit_stages(X[~new], Y[~new], genes[~new]), X[new])
     wrongly = contradicted(odds)[away == 0]
     most = Counter(genes).most_common(1)[0][0]
+    is_most = genes == most
     yield (
         f"\nIf the calibration leaves out the gene, too, {wrongly.mean():.1%} are named with their true "
-        f"stage range: {wrongly[genes == most].sum()} of the {np.sum(genes == most)} photographs of *{most}*, and "
-        f"{wrongly[genes != most].sum()} of the {np.sum(genes != most)} others."
+        f"stage range: {wrongly[is_most].sum()} of the {is_most.sum()} photographs of *{most}*, and "
+        f"{wrongly[~is_most].sum()} of the {np.sum(~is_most)} others."
     )
 
 
