@@ -12,6 +12,7 @@ from array import array
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -383,8 +384,10 @@ def _used_columns(rows, required, optional):
     return columns, ([row.get(name, "") for name in columns] for row in rows)
 
 
-def check_tables(folder):
+def check_tables(folder, *, unknown_stage=None):
     """Read both tables of a data set folder, as far as they exist, and collect all their errors.
+
+    folder : Path; unknown_stage : as in `read_gene_rows`, for the images
 
     Returns
     -------
@@ -394,7 +397,8 @@ def check_tables(folder):
     """
     faults = []
     tables = {}
-    for name, read in ((IMAGES, read_images), (ANNOTATIONS, read_annotations)):
+    read_rows = partial(read_images, unknown_stage=unknown_stage)
+    for name, read in ((IMAGES, read_rows), (ANNOTATIONS, read_annotations)):
         try:
             if find_table(folder, name).is_file():
                 tables[name] = read(folder, faults=faults)

@@ -250,9 +250,9 @@ def _find_paths(place, wanted, *, same_rows):
     for name, *_ in wanted:
         names[photograph_name(name)].append(name)
     paths = {}
-    for image in read_images(place):
+    for image in read_images(place, unknown_stage=""):
         for name in names.get(image.name, ()) if image.path.is_file() else ():
-            if not same_rows or (name, image.gene, image.stage_range) in wanted:
+            if not (same_rows and image.stage_range) or (name, image.gene, image.stage_range) in wanted:
                 paths[name] = Path(join_address(image.file, name))
     return paths
 

@@ -262,7 +262,10 @@ def _make_part(part):
 
 
 def _add_stage_warning(warnings, other):
-    """Return the quality warnings of an image, with one more if it looks like another stage range."""
+    """Return the quality warnings of an image, with "looks like 13-16" if that is the other stage range.
+
+    warnings : str; other : stage range, or None
+    """
     return ", ".join(filter(None, (warnings, other and f"looks like {other}")))
 
 

@@ -91,7 +91,10 @@ def split_photographs(images, options, failures):
 
 
 def _process_image(image, encoder, make):
-    """Return the outputs of `make` for all embryos of one image, and the failures."""
+    """Return the outputs of `make` for all embryos of one image, and the failures.
+
+    The quality warnings of an image without a stage range in its table include "stage range guessed: 11-12".
+    """
     made, failures = [], []
     for embryo in split_photographs([image], encoder.extract, failures):
         try:

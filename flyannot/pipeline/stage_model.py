@@ -53,7 +53,7 @@ def load_stage_model():
         return load_model(STAGE_MODEL, stored.digest, STORED_UNDER)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2**16)  # a run reads its images for every step
 def rate_stage_ranges(address):
     """Return the `log_odds` of one picture, float64 (1, 6), or None if the stage model cannot rate it.
 
@@ -81,8 +81,6 @@ def guess_stage_ranges(images):
     Images that the stage model cannot rate are left out, with a warning that names them.
     """
     open_images = [image for image in images if not image.stage_range]
-    if open_images:
-        log.info("guessing the stage range of %s", pluralise(len(open_images), "picture"))
     odds = dict(zip(open_images, map_ordered(_rate_image, open_images)))
     guesses = {
         image: replace(image, stage_range=STAGE_RANGES[rated.argmax()], stage_is_guessed=True)

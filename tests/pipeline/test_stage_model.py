@@ -9,6 +9,7 @@ import pytest
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_images, write_images_csv
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.supplied import STAGE_MODEL
 from flyannot.pipeline.stage_model import (
     contradicted,
@@ -70,6 +71,15 @@ def test_stage_ranges_are_guessed_only_if_asked_and_marked(photographs, tmp_path
     assert all(i.stage_range in said for i in guessed)
     true = {i.file: i.stage_range for i in photographs}
     assert sum(true[i.file] == i.stage_range for i in guessed) >= 5  # the model learned from these pictures
+
+
+def test_a_run_guesses_too_and_its_page_shows_all_pictures(photographs, tmp_path, flyannot):
+    folder, out = write_table(tmp_path / "set", photographs, ""), tmp_path / "run"
+    said = flyannot("run --data-set F -o O --set select.guess-stages=true", F=folder, O=out, code=0)
+    assert f"{len(photographs)} of {len(photographs)} pictures found" in said.err
+    with open_stored_file(out / "features.h5") as stored:
+        texts = [text for s in stored.stage_ranges for text in stored.read_array(s, "quality_warnings")]
+    assert len(texts) == len(photographs) and all("stage range guessed: " in text for text in texts)
 
 
 def test_a_wrong_stage_range_is_named_by_check_and_by_annotate(photographs, tmp_path, flyannot):
