@@ -10,27 +10,37 @@ import shutil
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 from second_laboratory import second_laboratory_table
 
+from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_annotations, read_images, write_images_csv
-from flyannot.encode.groups import group_features, group_images, normalise_features
+from flyannot.encode.groups import InMemoryFeatures, group_features, group_images, normalise_features
 from flyannot.files.hdf5.features import read_features
+from flyannot.files.hdf5.header import Header
+from flyannot.files.hdf5.model import write_model
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.hdf5.supplied import STAGE_MODEL
+from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import EITHER_WAY, read_embryo
+from flyannot.pipeline.stage_model import STORED_UNDER, contradicted, log_odds
+from flyannot.terms import CLASSIFIERS
 from flyannot.terms.metrics import concordant_pairs
 from flyannot.terms.model import fit_model
-from flyannot.terms.unlikeness import UNLIKE
+from flyannot.terms.options import TrainOptions
+from flyannot.terms.unlikeness import UNLIKE, NoveltyReference
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("FLYANNOT_DATA", ROOT.parent / "shared" / "data"))
 WORK = ROOT / "results" / "models"
 PAGE = ROOT / "docs" / "models.md"
-STAGE_RANGE = "4-6"
+STAGE_RANGE = STORED_UNDER
+HOW_STAGES = TrainOptions(method="ridge", min_groups=5)  # of the stage model
 N_OWN, N_TESTED, N_DRAWS = (0, 10, 30, 100), 150, 3  # genes of the learning curve
 
 
@@ -46,6 +56,87 @@ def build():
     flyannot("run", "configs/blastoderm.toml", "--data-set", embryos, "-o", out, "-q")
     shutil.copyfile(out / "model.h5", ROOT / "flyannot" / "models" / "blastoderm.h5")
     return out
+
+
+def build_stage_model(images):
+    """Make the stage model, and return its rows: features, stage ranges (one column each) and genes.
+
+    The steps learn a dictionary for each stage range, and terms of genes.  Here photographs have the terms,
+    and all are given as one stage range.
+    """
+    folder = photographs(WORK / "stages", images)
+    paths = descriptors, dictionary, features = [
+        folder / f"{name}.h5" for name in ("descriptors", "dictionary", "features")
+    ]
+    commands = (
+        ("extract", folder, "--register", "axis", "--patch-px", 32, "--stride-px", 8),
+        ("learn-dict", descriptors, "--n-atoms", 500),
+        ("pool", descriptors, dictionary, "--grid", "2x4"),
+    )
+    for words, path in zip(commands, paths):
+        flyannot(*words, "-o", path, "--force", "-q")
+    true = {image.file: image.stage_range for image in images}
+    with open_stored_file(features, "features") as stored:
+        columns, X = read_features([stored], STAGE_RANGE)
+        options = stored.options | {"train": HOW_STAGES.to_header() | {"stage_ranges": [STAGE_RANGE]}}
+        header = Header("model", options, {"features": [stored.digest]}, 0)
+        D = stored.read_array(STAGE_RANGE, "D")
+    Y = np.array([[true[name] == s for s in STAGE_RANGES] for name in columns["image"]])
+    rows = normalise_features(X, HOW_STAGES.normalisation), Y, np.array(columns["gene"])
+    of_images = range(len(X)), columns["gene"], columns["view"]
+    known = NoveltyReference.from_images(InMemoryFeatures(X), *of_images, np.random.default_rng(0))
+    model = fit_stages(*rows)
+    with create_stored_file(STAGE_MODEL, header) as file:
+        about = HOW_STAGES.method, model.arrays(), set(columns["gene"]), known.arrays()
+        write_model(file, STAGE_RANGE, D, STAGE_RANGES, *about)
+    return rows
+
+
+def stage_fit_options(genes):
+    """Return the FitOptions of the stage model, which is calibrated by leaving out one gene after another."""
+    return replace(HOW_STAGES, inner_folds=len(set(genes))).fit_options(1)
+
+
+def fit_stages(X, Y, genes):
+    """Fit the classifier of the stage model."""
+    options = stage_fit_options(genes)
+    return fit_model(HOW_STAGES.method, X, Y, genes, rng=np.random.default_rng(0), options=options)
+
+
+def stage_table(X, Y, genes):
+    """Say how well the stage model rates photographs of genes that it did not learn from."""
+    model = fit_stages(X, Y, genes)
+    how = {"rng": np.random.default_rng(0), "options": stage_fit_options(genes)}
+    _, held_out = CLASSIFIERS[HOW_STAGES.method].fit(X, Y, genes, **how)
+    odds = model.slope * held_out.values + model.offset
+    true, likely, named = Y.argmax(axis=1), odds.argmax(axis=1), contradicted(odds)
+    off, away = np.abs(likely - true), np.abs(np.arange(len(STAGE_RANGES)) - true[:, None])
+    yield "| true stage range | photographs | AUC | guessed right | within one | named, given as 4-6 |"
+    yield "|---|---|---|---|---|---|"
+    for j, s in enumerate(STAGE_RANGES):
+        here = true == j
+        won, pairs = concordant_pairs(odds[:, j], Y[:, j], np.zeros(len(Y), int))
+        of_all = named[here, STAGE_RANGES.index(STAGE_RANGE)].mean()
+        cells = " | ".join(f"{f:.0%}" for f in ((off[here] == 0).mean(), (off[here] <= 1).mean(), of_all))
+        yield f"| {s} | {here.sum()} | {np.sum(won) / np.sum(pairs):.2f} | {cells} |"
+    yield (
+        f"\nOf all {len(Y)} photographs {(off == 0).mean():.0%} are guessed right, and "
+        f"{(off <= 1).mean():.0%} within one stage range.\nOf photographs with their true stage range "
+        f"{named[away == 0].mean():.1%} are named. Of photographs with a wrong one "
+        f"{named[away > 0].mean():.0%} are named, and "
+        f"{named[away > 1].mean():.0%} if it is two or more stage ranges away."
+    )
+    for gene in np.unique(genes):
+        new = genes == gene
+        odds[new] = log_odds(fit_stages(X[~new], Y[~new], genes[~new]), X[new])
+    wrongly = contradicted(odds)[away == 0]
+    most = Counter(genes).most_common(1)[0][0]
+    is_most = genes == most
+    yield (
+        f"\nIf the calibration leaves out the gene, too, {wrongly.mean():.1%} are named with their true "
+        f"stage range: {wrongly[is_most].sum()} of the {is_most.sum()} photographs of *{most}*, and "
+        f"{wrongly[~is_most].sum()} of the {np.sum(~is_most)} others."
+    )
 
 
 def terms_table(out):
@@ -248,6 +339,7 @@ def write_between(page, mark, lines):
 def main():
     out, images = build(), read_images(DATA / "flyexpress")
     write_between(PAGE, "terms", terms_table(out))
+    write_between(PAGE, "stages", stage_table(*build_stage_model(images)))
     write_between(PAGE, "transfer", transfer_table(WORK / "embryos", images))
     patterns = [vars_of(i) for i in read_images(WORK / "embryos")]
     lines = second_laboratory_table(WORK, DATA, patterns, WORK / "photographs", flyannot)

@@ -14,6 +14,7 @@ STAGE_RANGES = ("1-3", "4-6", "7-8", "9-10", "11-12", "13-16")
 
 _LAST_STAGES = {name: int(name.partition("-")[2]) for name in STAGE_RANGES} | {"13-16": 17}
 _STAGES = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?", re.ASCII)
+_UNKNOWN = {"", "?", "-", "unknown", "na", "n/a", "nan", "none"}  # tables have these for no stage range
 _FIX = f"use one of {', '.join(STAGE_RANGES)}, or one stage, such as 5"
 
 _MONTHS = ["jan", "feb|fév|fev", "mar|mär|mrz", "apr|avr|abr", "may|mai", "jun|juin"]
@@ -76,6 +77,11 @@ def recover_stage_range(text):
         return parse_stage_range("-".join(map(str, sorted(numbers)))) if numbers else None
     except InputError:
         return None
+
+
+def is_unknown_stage(text):
+    """Return True if a text of a table says that the stage range is not known, such as "", "?" and "NA"."""
+    return _normalise(text) in _UNKNOWN
 
 
 def describe_stage_spellings(texts):

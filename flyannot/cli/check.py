@@ -8,15 +8,20 @@ from flyannot.cli.shared.output import print_text
 
 @click.command("check", cls=Command)
 @click.argument("data_set", type=IN_FILE, metavar="FOLDER")
-def command(data_set):
+@click.option("--stages", is_flag=True, help="Also list pictures that look like another stage range.")
+def command(data_set, stages):
     """List all problems in images.csv and annotations.csv of the data set FOLDER.
 
     All commands recognise stage ranges that a spreadsheet turned into dates, and ignore capitals in the names
-    of files and terms. The exit code is 2 if a row cannot be used.
+    of files and terms. The exit code is 2 if a row cannot be used. Rows without a stage range are listed.
+
+    With --stages, a photograph is listed if another stage range is 20 times as likely by its picture as that
+    of its row. This takes about 0.03 s a picture. It found half of the wrong rows in a test (docs/models.md).
 
     \b
     Example:
         flyannot check my-embryos
+        flyannot check my-embryos --stages
     """
     from flyannot.base.text import pluralise
     from flyannot.dataset.folder import check_tables, count_per_stage_range, coverage_notes
@@ -30,4 +35,11 @@ def command(data_set):
         print_text(f"{stage_range:>5}: {counts}{annotated if annotations else ''}")
     for note in coverage_notes(images, annotations) if annotations else ():
         print_text(note)
+    if stages:
+        from flyannot.pipeline.stage_model import find_other_stage_ranges
+
+        others = find_other_stage_ranges(images)
+        print_text(f"{pluralise(len(others), 'picture looks', 'pictures look')} like another stage range")
+        for image, other in others.items():
+            print_text(f"  {image.name}: {image.stage_range}, looks like {other}")
     return 0

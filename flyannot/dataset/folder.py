@@ -12,6 +12,7 @@ from array import array
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -21,6 +22,7 @@ from flyannot.base.stage_ranges import (
     STAGE_RANGES,
     TEXT_COLUMN_ADVICE,
     describe_stage_spellings,
+    is_unknown_stage,
     parse_stage_range,
     recover_stage_range,
 )
@@ -53,6 +55,7 @@ _IMAGE_COLUMNS = ("image", "gene", "stage_range")
 _MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source", "turned")
 _ANNOTATION_COLUMNS = ("gene", "stage_range", "term")
 _MORE_ANNOTATION_COLUMNS = ("fbgn", "date")
+_STAGE_OPTIONS = ", give one with --stage-range, or let flyannot guess it with --guess-stages"
 _MEANT = {  # other names that people give to columns, to suggest the right one
     "image": ("file", "filename", "file_name", "path", "picture", "images", "image_file", "image_name"),
     "gene": ("symbol", "gene_symbol", "gene_name", "genes", "name"),
@@ -84,6 +87,7 @@ class Image:
     group: str = ""
     source: str = ""
     place: str = ""
+    stage_is_guessed: bool = False
 
     @property
     def address(self) -> str:
@@ -100,7 +104,7 @@ class Image:
         return self.fbgn or self.gene or self.name
 
 
-def read_gene_rows(table, required, optional, faults=None):
+def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None):
     """Yield the rows of a table that has the columns gene and stage_range, as `read_table` yields them.
 
     Stage ranges get BDGP's names.  After the last row, warnings are logged: stages that were taken for stage
@@ -111,22 +115,29 @@ def read_gene_rows(table, required, optional, faults=None):
     table : Path
     required, optional : names of columns
     faults : list to which the InputErrors of rows are appended, which are left out; None to raise the first
+    unknown_stage : the stage range for rows that have none, or say "unknown"
+        None leaves these rows out, with a warning; "" is for callers that guess stage ranges.
 
     Raises
     ------
     InputError
-        As `read_table`, or if a stage range is unknown; names the file, line and column.
+        As `read_table`, or if a text is no stage range; names the file, line and column.  Also if no row has
+        a stage range.
     """
     where = required.index("stage_range")
     who = required.index("gene")
     stage_ranges = {}
     dates = {}
     line_of_gene = {}
-    for line, cells in read_table(table, required, optional, meant=_MEANT, faults=faults):
+    without_stage = []
+    how = {"meant": _MEANT, "faults": faults, "may_be_empty": ("stage_range",)}
+    for line, cells in read_table(table, required, optional, **how):
         text = cells[where]
         if text not in stage_ranges and text not in dates:
             try:
-                if stage_range := recover_stage_range(text):
+                if is_unknown_stage(text):
+                    stage_ranges[text] = unknown_stage
+                elif stage_range := recover_stage_range(text):
                     dates[text] = line, stage_range
                 else:
                     stage_ranges[text] = parse_stage_range(text)
@@ -137,9 +148,23 @@ def read_gene_rows(table, required, optional, faults=None):
                 faults.append(InputError(what, fix=error.fix))
                 continue
         cells[where] = dates[text][1] if text in dates else stage_ranges[text]
+        if cells[where] is None:
+            without_stage.append(f"line {line} ({cells[0]})")
+            continue
         line_of_gene.setdefault(cells[who], line)
         yield line, cells
-    if note := describe_stage_spellings(stage_ranges):
+    advice = "fill in the column stage_range" + (_STAGE_OPTIONS if "image" in required else "")
+    if without_stage and not line_of_gene:
+        lines = abbreviate_names(without_stage)
+        error = InputError(f'{table}, column "stage_range": no stage range in {lines}', fix=advice)
+        if faults is None:
+            raise error
+        faults.append(error)
+        without_stage = []
+    one = "row has no stage range, and is left out"
+    many = "rows have no stage range, and are left out"
+    warn_about(table, without_stage, one, many, f"; {advice}")
+    if note := describe_stage_spellings(text for text in stage_ranges if not is_unknown_stage(text)):
         log.info("note: %s: %s", table.name, note)
     taken = [f'"{text}" as {stage_range} (line {line})' for text, (line, stage_range) in dates.items()]
     one = "date was taken as a stage range"
@@ -148,7 +173,9 @@ def read_gene_rows(table, required, optional, faults=None):
     warn_of_mangled_genes(table, line_of_gene)
 
 
-def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = None) -> list[Image]:
+def read_images(
+    folder_or_csv: str | os.PathLike[str], faults: list | None = None, *, unknown_stage: str | None = None
+) -> list[Image]:
     """Read the images of a data set folder, or of its `images.csv`, in the order of the table.
 
     Absolute paths and `..` are accepted: images are only read, and no output is named after them.
@@ -170,7 +197,8 @@ def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = Non
     paths = ImagePaths(table.parent)
     images = deque()
     lines = array("q")
-    for line, cells in read_gene_rows(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS, found):
+    columns = _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS
+    for line, cells in read_gene_rows(table, *columns, found, unknown_stage=unknown_stage):
         if (turned := cells[-1]) not in ("", *TURNS):
             words = f'no picture is turned "{turned}".{did_you_mean(turned, TURNS)}'
             what = f'{table}, line {line}, column "turned": {words}'
@@ -355,8 +383,10 @@ def _used_columns(rows, required, optional):
     return columns, ([row.get(name, "") for name in columns] for row in rows)
 
 
-def check_tables(folder):
+def check_tables(folder, *, unknown_stage=None):
     """Read both tables of a data set folder, as far as they exist, and collect all their errors.
+
+    folder : Path; unknown_stage : as in `read_gene_rows`, for the images
 
     Returns
     -------
@@ -366,7 +396,8 @@ def check_tables(folder):
     """
     faults = []
     tables = {}
-    for name, read in ((IMAGES, read_images), (ANNOTATIONS, read_annotations)):
+    read_with_stage = partial(read_images, unknown_stage=unknown_stage)
+    for name, read in ((IMAGES, read_with_stage), (ANNOTATIONS, read_annotations)):
         try:
             if find_table(folder, name).is_file():
                 tables[name] = read(folder, faults=faults)

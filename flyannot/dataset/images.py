@@ -28,13 +28,14 @@ _NAME_IMAGES = "name a data set folder, a folder of images, or images"
 SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".btf", ".czi", ".lif")
 
 
-def read_named_images(paths, stage_range=None):
+def read_named_images(paths, stage_range=None, *, unknown_stage=None):
     """Return the images that the arguments of a command name.
 
     Parameters
     ----------
     paths : one data set folder (or its images.csv), one folder of pictures, or picture files
-    stage_range : stage range of pictures without a table; None if not given
+    stage_range : stage range of pictures without a table, "" if it is to be guessed; None if not given
+    unknown_stage : as in `read_images`, for the rows of a table
 
     Returns
     -------
@@ -52,7 +53,7 @@ def read_named_images(paths, stage_range=None):
         if read_unverified_kind(path):
             raise InputError(f"{path} is an HDF5 file, not an image", fix=_NAME_IMAGES)
     if len(paths) == 1 and (first.suffix.lower() in TABLE_SUFFIXES or has_table(first, IMAGES)):
-        return read_images(first)
+        return read_images(first, unknown_stage=unknown_stage)
     if len(paths) == 1 and first.is_dir():
         return read_folder(first, stage_range)
     if stage_range is None:
@@ -93,7 +94,7 @@ def read_folder(folder, stage_range):
         )
     if stage_range is None:
         raise _stage_range_error(folder)
-    stage_range = parse_stage_range(stage_range)
+    stage_range = stage_range and parse_stage_range(stage_range)
     return [_unknown_gene_image(str(folder.absolute() / name), name, stage_range) for name in names]
 
 
@@ -106,7 +107,7 @@ def _stage_range_error(path):
 
 def images_from_files(files, stage_range):
     """Return picture files as Images in the given order, each once and as a group of its own."""
-    stage_range = parse_stage_range(stage_range)
+    stage_range = stage_range and parse_stage_range(stage_range)
     names = dict.fromkeys(Path(file).as_posix() for file in files)
     return [
         _unknown_gene_image(str(resolve_path(Path.cwd(), image_path(name))), name, stage_range)
@@ -139,7 +140,7 @@ def name_genes_by_file(images):
 def select_images(images, *, views=(), stage_ranges=(), genes=()):
     """Return the images of some views, stage ranges and genes; empty means all.
 
-    Genes are symbols or FlyBase numbers.  Raises InputError if no image is left.
+    GeneTable are symbols or FlyBase numbers.  Raises InputError if no image is left.
     """
     known_views = sorted({image.view for image in images if image.view})
     known_genes = sorted({name for image in images for name in (image.gene, image.fbgn) if name})
@@ -248,9 +249,9 @@ def _find_paths(place, wanted, *, same_rows):
     for name, *_ in wanted:
         names[photograph_name(name)].append(name)
     paths = {}
-    for image in read_images(place):
+    for image in read_images(place, unknown_stage=""):
         for name in names.get(image.name, ()) if image.path.is_file() else ():
-            if not same_rows or (name, image.gene, image.stage_range) in wanted:
+            if not (same_rows and image.stage_range) or (name, image.gene, image.stage_range) in wanted:
                 paths[name] = Path(address_from_name(image.file, name))
     return paths
 

@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is
 _COLUMNS_SHOWN = 30  # names of columns in a message, and characters of each name
 
 
-def read_table(path, required, optional=(), *, meant=None, faults=None):
+def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_empty=()):
     """Read the named columns of a table (CSV or Excel), and yield one item for each row.
 
     Empty rows are skipped. Cells are stripped of white space; cells of optional columns that the table lacks
@@ -45,6 +45,7 @@ def read_table(path, required, optional=(), *, meant=None, faults=None):
         renaming them
     faults : list or None; if it is a list, the InputErrors of faulty rows are appended to it and the rows are
         skipped. If it is None, the first faulty row raises its error
+    may_be_empty : names of required columns whose cells may be empty
 
     Yields
     ------
@@ -64,14 +65,17 @@ def read_table(path, required, optional=(), *, meant=None, faults=None):
     _, header = next(rows, (1, []))
     places = _find_columns(path, [name.strip() for name in header], required, optional, meant or {})
     n_columns = len(header)
+    filled = [column for column, name in enumerate(required) if name not in may_be_empty]
     for line, row in rows:
         if not any(row):
             continue
         n_cells = len(row)
         row += [""] * (n_columns + 1 - n_cells)  # the last cell is read for columns that the table lacks
         cells = [row[place].strip() for place in places]
-        if n_cells > n_columns or not all(cells[: len(required)]) or not is_valid_cell("".join(cells)):
-            error = _row_error(f"{path}, line {line}", n_cells, n_columns, cells, required, optional)
+        if n_cells > n_columns or not all(cells[k] for k in filled) or not is_valid_cell("".join(cells)):
+            named = dict(zip((*required, *optional), cells))
+            needed = [required[k] for k in filled]
+            error = _row_error(f"{path}, line {line}", n_cells, n_columns, named, needed)
             if faults is None:
                 raise error
             faults.append(error)
@@ -176,7 +180,7 @@ def _missing_column(path, name, header, required, meant):
     )
 
 
-def _row_error(where, n_cells, n_columns, cells, required, optional):
+def _row_error(where, n_cells, n_columns, named, needed):
     """Make the InputError for a row with too many cells, a control character or an empty required cell.
 
     Parameters
@@ -184,21 +188,20 @@ def _row_error(where, n_cells, n_columns, cells, required, optional):
     where : str, the path and line of the row, for the message
     n_cells : int, the number of cells in the row
     n_columns : int, the number of columns of the table
-    cells : list of str, the cells of the columns `required + optional`
-    required, optional : tuples of column names
+    named : dict, name of a column -> cell of the row
+    needed : list of the names of columns that have no empty cell
     """
     if n_cells > n_columns:
         return InputError(
             f"{where}: {pluralise(n_cells, 'cell')} under {pluralise(n_columns, 'column')}",
             fix="put a cell that contains a comma, or another separator, in double quotes",
         )
-    named = dict(zip(required + optional, cells))
     if unfit := next((name for name, cell in named.items() if not is_valid_cell(cell)), ""):
         return InputError(
             f'{where}, column "{unfit}": a control character in {named[unfit]!r}',
             fix="delete it, or rename the file it names",
         )
-    empty = next(name for name in required if not named[name])
+    empty = next(name for name in needed if not named[name])
     return InputError(f'{where}, column "{empty}": empty', fix="fill it in or delete the row")
 
 

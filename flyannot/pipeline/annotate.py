@@ -11,7 +11,7 @@ import numpy as np
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
-from flyannot.dataset.images import read_named_images, select_images
+from flyannot.dataset.images import select_images
 from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.encode.groups import group_images
 from flyannot.encode.pooling import PooledFeatures
@@ -26,6 +26,7 @@ from flyannot.pipeline.encoding import encode_images
 from flyannot.pipeline.engine.images import (
     ImagesInParts,
     images_digest,
+    read_chosen_images,
     read_selected_images,
     sort_images,
     write_part,
@@ -40,6 +41,7 @@ from flyannot.pipeline.loaded_model import (
     stage_ranges_with_terms,
 )
 from flyannot.pipeline.show import describe_weak_terms
+from flyannot.pipeline.stage_model import find_other_stage_ranges
 from flyannot.terms.answers import (
     expected_precision,
     learned_terms,
@@ -82,8 +84,7 @@ def build_task(request):
         return _annotate_features_task(
             model, sources[0], request.out, request.options, stage_ranges=stage_ranges
         )
-    only = chosen.stage_range[0] if len(chosen.stage_range) == 1 else None  # for pictures without a table
-    images = read_named_images(sources, only or _only_stage_range(model))
+    images = read_chosen_images(sources, chosen, otherwise=_only_stage_range(model))
     images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
     return annotate_task(model, images, request.out, request.options)
 
@@ -118,6 +119,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
     task : Task; it raises a FlyannotError if not one image can be used
     """
     ids = _read_term_ids(out, options)
+    is_new = made is None  # the stage ranges of a run's own images are checked by `flyannot check --stages`
     with open_stored_file(model, "model") as stored:
         known = require_stage_ranges_with_terms(stored, images)
         header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
@@ -134,7 +136,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         reused = None
         if made and share is None and (digest := features_digest_if_reusable(model, images, *made)):
             reused = made[0], digest
-        found = in_parts.parts(share, (model, reused), [model, *([made[0]] if reused else [])])
+        found = in_parts.parts(share, (model, reused, is_new), [model, *([made[0]] if reused else [])])
         return (
             [part.with_image_digests() for part in found] if reused else found
         )  # a run remembers the digests of images
@@ -225,7 +227,7 @@ def _make_part(part):
 
     Returns the number of images.
     """
-    path, reused = part.made_with
+    path, reused, is_new = part.made_with
     digest = part.header.inputs["model"][0]
     known = _read_encoded(reused, part.images) if reused else {}
     models = {s: load_model(path, digest, s) for s in {image.stage_range for image in part.images}}
@@ -236,7 +238,18 @@ def _make_part(part):
         _predict_groups(file, stage_range, models[stage_range], columns, features, part.header)
 
     made, failures = encode_images(part.images, encoders, known=known)
+    if is_new:
+        other = find_other_stage_ranges([image for image, *_ in made])
+        made = [(i, pooled, _add_stage_warning(texts, other.get(i))) for i, pooled, texts in made]
     return write_part(part, made, failures, predict)
+
+
+def _add_stage_warning(warnings, other):
+    """Return the quality warnings of an image, with "looks like 13-16" if that is the other stage range.
+
+    warnings : str; other : stage range, or None
+    """
+    return ", ".join(filter(None, (warnings, other and f"looks like {other}")))
 
 
 def _predict_groups(file, stage_range, loaded, columns, features, header):

@@ -93,7 +93,10 @@ def split_photographs(images, options, failures):
 
 
 def _process_image(image, encoder, make):
-    """Return the outputs of `make` for all embryos of one image, and the failures."""
+    """Return the outputs of `make` for all embryos of one image, and the failures.
+
+    The quality warnings of an image without a stage range in its table include "stage range guessed: 11-12".
+    """
     made, failures = [], []
     for embryo in split_photographs([image], encoder.extract, failures):
         try:
@@ -101,6 +104,8 @@ def _process_image(image, encoder, make):
         except DataError as error:
             failures.append((embryo.name, format_failure(error)))
         else:
+            if embryo.stage_is_guessed:
+                warnings = ", ".join(filter(None, (warnings, f"stage range guessed: {embryo.stage_range}")))
             made.append(make(embryo, grey, warnings))
     return made, failures
 

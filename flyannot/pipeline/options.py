@@ -43,6 +43,13 @@ class Selection(Options):
     view: tuple = option(
         (), TupleType(TextType()), "Only images of this view (repeatable), such as lateral.", stands_for="all"
     )
+    guess_stages: bool = option(
+        False,
+        FlagType(),
+        "Guess the stage range of every image that has none (or unknown, ?, NA) from its picture. Such "
+        "images get a warning: four in ten guesses are wrong.",
+        more=True,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

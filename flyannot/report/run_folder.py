@@ -281,9 +281,9 @@ def list_unshown_images(run):
         known |= {name for name, *_ in list_wanted_pictures(run.files.get(kind))}
     known |= {photograph_name(name) for name in known}
     why = "not among the images of this run: not selected, or its stage range has too few patches"
-    for image in read_images(run.pictures.place):
+    for image in read_images(run.pictures.place, unknown_stage=""):
         if image.name not in known:
-            yield IMAGES, image.name, why
+            yield IMAGES, image.name, why if image.stage_range else "its row has no stage range"
 
 
 def render_origin(run, failures, notes):

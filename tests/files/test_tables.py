@@ -55,7 +55,7 @@ def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
         ("image,gene,stage_range,gene\na,b,4-6,c\n", ['"gene" appears twice']),
         (IMAGES + "a,b,4-6\nc,,4-6\n", ["line 3", 'column "gene"', "empty", "fill it in"]),
         (IMAGES + "a,b,4-6\n ,b,4-6\n", ["line 3", 'column "image"', "empty"]),
-        (IMAGES + "a,b\n", ["line 2", 'column "stage_range"', "empty"]),
+        (IMAGES + "a,b\n", ["line 2", 'column "stage_range"', "--guess-stages"]),
         (IMAGES + "a,b,4-6,x\n", ["line 2", "4 cells under 3 columns", "double quotes"]),
         (IMAGES + '"two\nlines",b,4-6\n', ["line 2", 'column "image"', "control character"]),
         (IMAGES + "a,b,4-6\na\0,b,4-6\n", ["line 3", 'column "image"', "control character"]),

@@ -9,6 +9,7 @@ from pathlib import Path
 from flyannot.files.hdf5.reading import open_stored_file
 
 _FOLDER = Path(str(files("flyannot") / "models"))
+STAGE_MODEL = _FOLDER / "stages.h5"  # its terms are stage ranges, see `flyannot.pipeline.stage_model`
 
 
 def find_supplied_model(stage_ranges):
@@ -16,7 +17,7 @@ def find_supplied_model(stage_ranges):
 
     `stage_ranges` is a set of str. Returns None if there is no such model.
     """
-    for path in sorted(_FOLDER.glob("*.h5")):
+    for path in sorted({*_FOLDER.glob("*.h5")} - {STAGE_MODEL}):
         with open_stored_file(path, "model") as stored:
             if stage_ranges.intersection(stored.stage_ranges):
                 return path

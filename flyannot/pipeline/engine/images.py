@@ -25,9 +25,28 @@ def read_selected_images(data_set, selection):
     the selected one, if exactly one is selected.
     """
     find_table(data_set, IMAGES)  # refuses a folder whose table has another name or place
-    only = selection.stage_range[0] if len(selection.stage_range) == 1 else None
-    images = name_genes_by_file(read_named_images([data_set], only))
+    images = name_genes_by_file(read_chosen_images([data_set], selection))
     return select_images(images, views=selection.view, stage_ranges=selection.stage_range)
+
+
+def read_chosen_images(paths, selection, otherwise=None):
+    """Return the images that the arguments of a command name, each with a stage range.
+
+    Images without one get the selected stage range, if exactly one is selected.  With `--guess-stages` they
+    get the stage range that they look like.
+
+    Parameters
+    ----------
+    paths : as in `read_named_images`
+    selection : Selection
+    otherwise : stage range of pictures without a table, if the selection decides nothing; None if not known
+    """
+    only = selection.stage_range[0] if len(selection.stage_range) == 1 else None
+    if only or not selection.guess_stages:
+        return read_named_images(paths, only or otherwise, unknown_stage=only)
+    from flyannot.pipeline.stage_model import guess_stage_ranges  # imported here, because it is rarely needed
+
+    return guess_stage_ranges(read_named_images(paths, "", unknown_stage=""))
 
 
 def sort_images(images):
@@ -145,7 +164,13 @@ def images_digest(images, contents=()):
 
 def _describe_image(image):
     """Return the columns of an image in its table as a value for JSON, from which its digest is made."""
-    return [image.name, *(getattr(image, name, "") for name in IMAGE_COLUMNS[1:]), image.stage_range]
+    guessed = ["guessed"] if image.stage_is_guessed else []
+    return [
+        image.name,
+        *(getattr(image, name, "") for name in IMAGE_COLUMNS[1:]),
+        image.stage_range,
+        *guessed,
+    ]
 
 
 def _file_digests(images):

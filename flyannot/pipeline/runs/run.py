@@ -283,8 +283,10 @@ def check_run(configuration):
 def _check_data_set(configuration):
     folder = configuration.data_set
     options = configuration.options
-    raise_errors(folder, check_tables(folder)[0])
-    images = read_selected_images(folder, options["select"])
+    select = options["select"]
+    gives_stages = select.guess_stages or len(select.stage_range) == 1  # to rows without one
+    raise_errors(folder, check_tables(folder, unknown_stage="" if gives_stages else None)[0])
+    images = read_selected_images(folder, select)
     train = options["train"]
     count_candidate_patches(choose_stride(options["extract"], len(images)))  # an error if no patch fits
     table = find_annotation_table(folder)  # an error if a table has almost this name

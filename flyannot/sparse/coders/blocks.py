@@ -224,10 +224,9 @@ def product_rounding_error(n_features, dtype):
 def compute_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gaps):
     """Compute the duality gap of every code of a block, as a fraction of 1/2 |x|^2.
 
-    Inf if the zero code is better.
-
-    With the residual r = x - z D in float64, z q = (x - r) r.  The largest |q| that a coder found may be too small by
-    rounding.  Two corrections make it safe: it is at least z q / |z|_1, and a bound on rounding errors is added.
+    The gap is inf if the zero code is better. With the residual r = x - z D in float64, z q = (x - r) r.
+    The largest |q| that a coder found may be too small by rounding. Two corrections make it safe: it is at
+    least z q / |z|_1, and a bound on rounding errors is added.
 
     Parameters
     ----------

@@ -1,0 +1,103 @@
+"""The stage model, unknown stage ranges, and pictures that look like another stage range."""
+
+import csv
+import os
+
+import numpy as np
+import pytest
+
+from flyannot.base.errors import InputError
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.dataset.folder import read_images, write_images_csv
+from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.hdf5.supplied import STAGE_MODEL
+from flyannot.pipeline.stage_model import (
+    contradicted,
+    find_other_stage_ranges,
+    guess_stage_ranges,
+    load_stage_model,
+)
+
+
+def write_table(folder, images, stage_range):
+    """Write an images.csv that gives all images one text as their stage range."""
+    folder.mkdir(exist_ok=True)
+    rows = [{"image": i.file, "gene": i.gene, "stage_range": stage_range} for i in images]
+    write_images_csv(folder / "images.csv", rows)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def photographs(shared_data):
+    """Return one photograph of each stage range, of which the stage model is sure."""
+    chosen = {}
+    for image in read_images(shared_data / "flyexpress"):
+        if image.gene == "Dl":
+            chosen.setdefault(image.stage_range, image)
+    return list(chosen.values())
+
+
+def test_the_stage_model_is_small_and_its_terms_are_the_stage_ranges():
+    assert load_stage_model().terms == list(STAGE_RANGES)
+    assert os.path.getsize(STAGE_MODEL) < 2e6
+
+
+def test_a_stage_range_is_contradicted_if_another_has_twenty_times_its_odds():
+    odds = np.log([[1.0, 19.9, 1.1, 20.1, 20.0, 0.5]])
+    assert contradicted(odds).tolist() == [[True, False, False, False, False, True]]
+    assert not contradicted(np.zeros((3, 6))).any()
+
+
+@pytest.mark.parametrize("text", ["", "?", "unknown", "Unknown", "NA", "n/a"])
+def test_rows_without_a_stage_range_are_left_out_or_take_one(text, photographs, tmp_path, caplog):
+    folder = write_table(tmp_path, photographs[:2], text)
+    with pytest.raises(InputError, match="no stage range in line 2") as caught:
+        read_images(folder)
+    assert "--stage-range" in caught.value.fix
+    assert [i.stage_range for i in read_images(folder, unknown_stage="7-8")] == ["7-8", "7-8"]
+    with open(folder / "images.csv", "a") as file:
+        file.write("known.png,x,4-6\n")
+    assert [i.name for i in read_images(folder)] == ["known.png"]
+    assert "2 rows have no stage range, and are left out: line 2" in caplog.text
+
+
+def test_stage_ranges_are_guessed_only_if_asked_and_marked(photographs, tmp_path, flyannot):
+    folder, out = write_table(tmp_path / "set", photographs, "?"), tmp_path / "d.h5"
+    assert "--guess-stages" in flyannot("extract F -o O", F=folder, O=out, code=2).err
+    flyannot("extract F -o O --guess-stages", F=folder, O=out, code=0)
+    said = flyannot("show O", O=out, code=0).out
+    guessed = guess_stage_ranges(read_images(folder, unknown_stage=""))
+    assert len(guessed) == len(photographs) and all(i.stage_is_guessed for i in guessed)
+    assert all(i.stage_range in said for i in guessed)
+    true = {i.file: i.stage_range for i in photographs}
+    assert sum(true[i.file] == i.stage_range for i in guessed) >= 5  # the model learned from these pictures
+
+
+def test_a_run_guesses_too_and_its_page_shows_all_pictures(photographs, tmp_path, flyannot):
+    folder, out = write_table(tmp_path / "set", photographs, ""), tmp_path / "run"
+    said = flyannot("run --data-set F -o O --set select.guess-stages=true", F=folder, O=out, code=0)
+    assert f"{len(photographs)} of {len(photographs)} pictures found" in said.err
+    with open_stored_file(out / "features.h5") as stored:
+        texts = [text for s in stored.stage_ranges for text in stored.read_array(s, "quality_warnings")]
+    assert len(texts) == len(photographs) and all("stage range guessed: " in text for text in texts)
+
+
+def test_a_wrong_stage_range_is_named_by_check_and_by_annotate(photographs, tmp_path, flyannot):
+    late = [i for i in photographs if i.stage_range in ("7-8", "13-16")]
+    folder, out = write_table(tmp_path / "set", late, "4-6"), tmp_path / "terms.h5"
+    named = find_other_stage_ranges(read_images(folder))
+    assert sorted(named.values()) == ["13-16", "7-8"]
+    listed = flyannot("check F --stages", F=folder, code=0).out
+    assert "2 pictures look like another stage range" in listed and "4-6, looks like 13-16" in listed
+    flyannot("annotate blastoderm F -o O", F=folder, O=out, code=0)
+    with open(out.with_suffix(".csv"), newline="") as file:
+        warnings = {row["quality_warnings"] for row in csv.DictReader(file)}
+    assert all("looks like 13-16" in text for text in warnings)
+
+
+def test_synthetic_and_missing_pictures_are_not_rated(chain, tmp_path):
+    images = read_images(chain.embryos)
+    assert find_other_stage_ranges(images) == {}
+    (tmp_path / "images.csv").write_text("image,gene,stage_range\nabsent.png,x,?\n")
+    with pytest.raises(InputError, match="no image can be guessed"):
+        guess_stage_ranges(read_images(tmp_path, unknown_stage=""))
