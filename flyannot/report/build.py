@@ -236,9 +236,14 @@ def _render_groups(run, ranges, predicted):
 def _run_of_pictures(run, predicted):
     """Return the arguments of `flyannot run` that adapt the model of some predictions to their pictures.
 
-    run : Run of a predictions file; predicted : list of the stage ranges that it has
+    Returns CONFIG, which stands for a configuration, if there are no predictions or a run made them.
+
+    run : Run without a record; predicted : list of the stage ranges that have predictions
     """
-    digests = run.files["predictions"].inputs.get("model", ()) if predicted else ()
+    inputs = run.files["predictions"].inputs if predicted else {}
+    if "model" not in inputs or "scores" in inputs:
+        return "CONFIG"
+    digests = inputs["model"]
     name = next((name for name, digest in supplied_digests().items() if digest in digests), "MODEL.h5")
     stage_range = f" --set select.stage-range={predicted[0]}" if len(predicted) == 1 else ""
     return f"--data-set PICTURES --output learned{stage_range} --set train.adapt={name}"
