@@ -72,9 +72,9 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     --output; the other options then have their defaults.
 
     If the data set has no annotations.csv, train and evaluate are left out. For stage range 4-6, the supplied
-    model blastoderm suggests terms. Give or correct terms on the page, and run again with --corrections. If
-    the data set has no images.csv, every picture counts as a gene of its own; give their stage range with
-    --set select.stage-range=4-6.
+    model blastoderm suggests terms. Give or correct terms on the page, and run again with --corrections,
+    which adapts that model. If the data set has no images.csv, every picture counts as a gene of its own;
+    give their stage range with --set select.stage-range=4-6.
 
     \b
     Example:

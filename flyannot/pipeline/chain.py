@@ -137,7 +137,7 @@ POOL = Step(
     DESCRIPTORS comes from `flyannot extract` (several files count as one), DICTIONARY from `flyannot
     learn-dict`; the output goes to `flyannot train` and `flyannot evaluate`. DESCRIPTORS may also be a data
     set folder: its images are then processed like the images of the dictionary, without a file of
-    descriptors.
+    descriptors. DICTIONARY may also be a model: its dictionary and its own options are then used.
 
     \b
     Example:
@@ -167,6 +167,9 @@ TRAIN = Step(
     largest expected F1 by the calibrated probabilities. With --operating-point, every term has a threshold
     instead: precision=0.8 gives fewer and more reliable suggestions, sensitivity=0.9 gives more, balanced
     has the largest sensitivity + specificity on held-out genes, as in the papers.
+
+    With --adapt, the curated terms move the answers of an existing model as far as they support it; its
+    features must be made in the way of that model (flyannot pool PICTURES MODEL).
 
     \b
     Example:

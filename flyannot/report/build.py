@@ -10,6 +10,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.paths import relative_path
 from flyannot.files.digest import json_digest
+from flyannot.files.hdf5.supplied import supplied_digests
 from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.engine.inputs import has_synthetic_images, read_options
 from flyannot.pipeline.engine.task import Outcome, ProgressCount, Task
@@ -228,8 +229,24 @@ def _render_groups(run, ranges, predicted):
         held_out=held_out,
         why_no_maps="" if "" in reasons else reasons.pop(),
         is_predicted=bool(predicted),
-        config=quote(record) if (run.folder / RECORD).is_file() else "CONFIG",
+        config=quote(record) if (run.folder / RECORD).is_file() else _run_of_pictures(run, predicted),
     )
+
+
+def _run_of_pictures(run, predicted):
+    """Return the arguments of `flyannot run` that adapt the model of some predictions to their pictures.
+
+    Returns CONFIG, which stands for a configuration, if there are no predictions or a run made them.
+
+    run : Run without a record; predicted : list of the stage ranges that have predictions
+    """
+    inputs = run.files["predictions"].inputs if predicted else {}
+    if "model" not in inputs or "scores" in inputs:
+        return "CONFIG"
+    digests = inputs["model"]
+    name = next((name for name, digest in supplied_digests().items() if digest in digests), "MODEL.h5")
+    stage_range = f" --set select.stage-range={predicted[0]}" if len(predicted) == 1 else ""
+    return f"--data-set PICTURES --output learned{stage_range} --set train.adapt={name}"
 
 
 def _render_facts(ranges, shown, scores):

@@ -207,6 +207,9 @@ def _open_files(stack, folder):
     files = {k: stack.enter_context(open_stored_file(p, k)) for k, p in paths.items() if p.is_file()}
     for stored in files.values():
         require_known_chain(stored)
+    used = files["features"].inputs.get("dictionary", ()) if "features" in files else ()
+    if used and "dictionary" in files and files["dictionary"].digest not in used:
+        del files["dictionary"]  # a run that adapts a model uses the dictionary of the model
     missing = [path.name for kind, path in paths.items() if kind not in files]
     return files, [
         f"There is no {name}: the parts of the page that need it are left out." for name in missing

@@ -218,8 +218,8 @@ def fit_corrections(Z, prior, Y, observed, penalty):
     variance = np.maximum((sigmoid(prior) * sigmoid(-prior)).mean(axis=0), np.finfo(float).tiny)
     penalties = penalty * np.sqrt(variance / (variance.mean() if len(variance) else 1))
     for j, (known, ridge) in enumerate(zip(observed.T, penalties)):
-        rows, offset, truth = Z[known], prior[known, j], Y[known, j]
-        problem = rows, offset, truth, ridge
+        problem = Z[known], prior[known, j], Y[known, j], ridge
+        rows, offset, truth, _ = problem
         u = U[:, j]
         for _ in range(_MAX_STEPS):
             probability = sigmoid(offset + rows @ u)

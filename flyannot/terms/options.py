@@ -133,6 +133,7 @@ class TrainOptions(Options):
         ModelPath(),
         "Adapt this model (a file, or the name of one that comes with flyannot) to the curated terms, "
         "instead of training a new one. All its terms stay, and its method and normalisation are used.",
+        more=True,
         in_header=False,
     )
     scheme: str = option(

@@ -161,3 +161,44 @@ def test_a_table_of_annotations_keeps_what_it_cannot_say(flyannot, desk):
     said = flyannot(f"annotations {TERMS} corrections.csv -o n.csv --new-genes")
     assert said.out == f"added: {min(terms)} of new in {stage_range}\n"
     assert read_annotations("n.csv").terms_of("new", stage_range) == {min(terms)}
+
+
+def test_an_adapted_model_has_all_terms_and_says_from_which_model(flyannot, desk):
+    annotations = read_annotations(TERMS)
+    genes = sorted({gene for gene, s in annotations.terms_by_gene if s == "4-6"})
+    term = annotations.counts("4-6").most_common(1)[0][0]
+    rows = [[gene, "4-6", "foregut anlage", "accept" if i % 2 else "reject"] for i, gene in enumerate(genes)]
+    rows += [[gene, "4-6", term, "accept"] for gene in genes]
+    write("corrections.csv", rows)
+    line = (
+        f"train features.h5 {TERMS} --corrections corrections.csv --adapt model.h5 --exclude-terms ubiquitous"
+    )
+    flyannot(f"{line} -o adapted.h5", code=0)
+    with open_stored_file("model.h5") as base, open_stored_file("adapted.h5") as adapted:
+        assert adapted.inputs["base model"] == [base.digest]
+        for stage_range in base.stage_ranges:
+            terms = read_terms(base, stage_range)
+            assert read_terms(adapted, stage_range) == [*terms, *["foregut anlage"] * (stage_range == "4-6")]
+        assert f"adapted from the model {base.digest[:12]}" in flyannot("show adapted.h5", code=0).out
+    flyannot("explain adapted.h5 embryos -o maps --term E --max-groups 1", E="foregut anlage")
+    said = flyannot(
+        f"evaluate features.h5 {TERMS} --corrections corrections.csv --model adapted.h5 --adapt model.h5",
+        code=0,
+    )
+    assert "adapted to the curated terms: over the same" in said.out
+    assert "the model had learned from" in said.out
+    line = f"evaluate features.h5 {TERMS} --corrections corrections.csv --model adapted.h5"
+    assert "base model" in flyannot(line, code=2).err, "the scores would be of a model that was not adapted"
+
+
+def test_features_of_pictures_are_made_in_the_way_of_a_model(flyannot, desk):
+    flyannot("pool embryos model.h5 -o pooled.h5", code=0)
+    with open_stored_file("pooled.h5") as pooled, open_stored_file("features.h5") as features:
+        for s in features.stage_ranges:
+            names = pooled.read_array(s, "image"), features.read_array(s, "image")
+            assert names[0] == names[1]
+            assert (pooled.read_array(s, "features") == features.read_array(s, "features")).all()
+    flyannot(f"train pooled.h5 {TERMS} --adapt model.h5 -o adapted.h5", code=0)
+    flyannot("pool descriptors.h5 dictionary.h5 --grid 1x1 -o other.h5", code=0)
+    said = flyannot(f"train other.h5 {TERMS} --adapt model.h5 -o no.h5", code=65)
+    assert "in another way" in said.err and "flyannot pool PICTURES" in said.err

@@ -82,6 +82,7 @@ def test_a_model_stays_as_it_is_if_nothing_is_observed(rng):
     more = {"terms": terms, "rng": rng, "options": FitOptions(), "observed": np.zeros((20, len(terms)), bool)}
     model = adapter.fit(adapter.logits(X[60:80]), Y[60:80] & False, genes[60:80], **more)
     same = adapter.in_features(model, None)
-    before, now = base.decision_values(X), same.decision_values(X)
+    before = base.decision_values(X)
+    now = same.decision_values(X)
     assert same.probabilities(now) == pytest.approx(base.probabilities(before), abs=1e-12)
     assert (same.answers(now) == base.answers(before)).all()

@@ -24,6 +24,15 @@ def find_supplied_model(stage_ranges):
     return None
 
 
+def supplied_digests():
+    """Return a dict from the name of each model that comes with flyannot to the digest of its file."""
+    digests = {}
+    for path in sorted(_FOLDER.glob("*.h5")):
+        with open_stored_file(path, "model") as stored:
+            digests[path.stem] = stored.digest
+    return digests
+
+
 def resolve_model_path(named):
     """Return the Path of the model file that a user named by its path, or by the name of a supplied model.
 

@@ -112,9 +112,9 @@ def choose_supplied_model(configuration):
 def with_base_model(configuration):
     """Return the configuration of a run that adapts a model, with the options by which its features are made.
 
-    A run adapts the model that `[train] adapt` names.  Without that option it may adapt the supplied model
-    that suggested the terms.  This is so if there are corrections but no annotations.csv, and the model
-    knows all stage ranges of the images.  Any other configuration is returned unchanged.
+    A run adapts the model that `[train] adapt` names.  Without it, a run with corrections but no
+    annotations.csv adapts the supplied model that suggested the terms.  That model must know all stage ranges
+    of the images.  Any other configuration is returned unchanged.
     """
     train = configuration.options["train"]
     if train.adapt is None and (path := _find_suggesting_model(configuration)):
