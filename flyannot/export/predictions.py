@@ -35,6 +35,14 @@ _LETTERS = {
     "quality_warnings": 30,
 }  # the width of wide columns; others are as wide as their names
 
+_NOTES = {
+    "probability": "how likely it is that a curator would give the term",
+    "precision": "how often the term was right when it was suggested for genes that the model did not know",
+    "caution": "why the answer is little more than a guess",
+    "curated": "what curators said before: empty if they did not annotate the gene",
+    "quality_warnings": "what looks wrong with a picture",
+}  # notes on the headings of the first sheet
+
 
 def write_predictions_csv(stored, stage_ranges, path, *, ids=None, delimiter=","):
     """Write the table of `flyannot annotate`; a text that a spreadsheet would run gets an apostrophe."""
@@ -117,6 +125,8 @@ def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
             _write_sheet(workbook.add_worksheet(f"stages {stage_range}"), columns, rows)
         cells = [[row[name] for name in _SUGGESTED_COLUMNS] for row in answered[: _MOST_ROWS - 1]]
         _write_sheet(in_short, _SUGGESTED_COLUMNS, cells, workbook.add_format({"num_format": "0.00"}))
+        for name, note in _NOTES.items():
+            in_short.write_comment(0, _SUGGESTED_COLUMNS.index(name), note)
     path.write_bytes(content.getvalue())
 
 

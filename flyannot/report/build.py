@@ -174,8 +174,10 @@ def _build_page(run, ids, shown, wanted):
     banners += describe_reliability(learned)
     banners += describe_pictures(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
     banners += [to_sentence(note) for note in scores.get("notes", ()) if note.startswith("warning")]
+    answers = run.files.get("predictions")
+    is_run = len(run.files) > 1 or not answers  # the folder of other predictions may be any
     return Page(
-        f"Expression patterns: {run.folder.absolute().name}",
+        f"Expression patterns: {run.folder.absolute().name if is_run else answers.path.stem}",
         facts=_render_facts(ranges, [groups for _, groups, _ in parts], scores),
         sections=[
             ("groups", "Genes", _render_groups(run, ranges, list(learned))),
@@ -259,9 +261,10 @@ def _render_facts(ranges, shown, scores):
     scores : dict of the scores of the run; empty if there are none
     """
     overall = scores["summary"]["all"] if scores else {}
+    has_genes = any(any(groups.gene) or any(groups.fbgn) for groups in shown)
     return render(
         "facts.html",
-        n_genes=len({gene for groups in shown for gene in groups.gene_ids}),
+        n_genes=len({gene for groups in shown for gene in groups.gene_ids} if has_genes else ()),
         n_images=sum(len(rows) for groups in shown for rows in groups.rows),
         ranges=ranges,
         auc=overall.get("macro", {}).get("auc"),

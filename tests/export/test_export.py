@@ -181,6 +181,8 @@ def test_a_workbook_opens_in_excel_as_it_is(exported, hostile, tmp_path):
     assert all(isinstance(value, float) for value in probabilities)
     answered = [(r["gene"], r["stage_range"], r["term"]) for r in rows if r["answer"] == "yes"]
     assert short.title == "suggested" and [row[:3] for row in list(short.values)[1:]] == answered
+    explained = {cell.value for cell in short[1] if cell.comment}
+    assert {cell.value for cell in short[1]} - explained == {"gene", "stage_range", "term"}
 
 
 def unique(rows, name):

@@ -4,7 +4,7 @@ const Groups = (() => {
   const { toggleMap } = Maps;
 
   const NAMED = 3; // a line names at most so many terms of each status
-  const words = { unlearned: "not learned" };
+  const words = { unlearned: "not learned", predicted: "suggested" };
   // New terms come first.
   const IN_LINE = ["new", "predicted", "missed", "agreed", "unlearned", "undetermined"];
   const NOTHING_NEW = ["agreed", "unlearned", "undetermined"];
@@ -101,7 +101,7 @@ const Groups = (() => {
   const FILTERS = {
     all: { says: "all genes" },
     new: { says: "new terms", term: ofStatus("new") },
-    predicted: { says: "predicted terms", term: ofStatus("predicted") },
+    predicted: { says: "suggested terms", term: ofStatus("predicted") },
     missed: { says: "missed terms", term: ofStatus("missed") },
     agreed: { says: "agreed terms", term: ofStatus("agreed") },
     unlearned: { says: "terms not learned", term: ofStatus("unlearned") },
@@ -258,7 +258,8 @@ const Groups = (() => {
 
   // --- A line of the list. ---
   const hasStages = index.groups.some((group) => group.stage !== index.groups[0].stage);
-  const unit = hasStages ? ["group"] : ["gene"];
+  const hasGenes = index.groups.some((group) => group.gene || group.fbgn);
+  const unit = [hasStages ? "group" : hasGenes ? "gene" : "picture"];
   const AT_ONCE = 50; // lines; more are drawn when the last one comes into view
   const coming = new IntersectionObserver(
     (seen) => {
@@ -315,7 +316,7 @@ const Groups = (() => {
     }
     if (rest.firstChild) line.append(rest);
     if (!line.children.length && !Review.isBare(index.groups[g]))
-      line.append(make("span", { class: "quiet" }, "no terms predicted"));
+      line.append(make("span", { class: "quiet" }, "no terms suggested"));
     return line;
   }
   function lineOf(one) {
