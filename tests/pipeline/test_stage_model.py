@@ -54,7 +54,9 @@ def test_rows_without_a_stage_range_are_left_out_or_take_one(text, photographs, 
     with pytest.raises(InputError, match="no stage range in line 2") as caught:
         read_images(folder)
     assert "--stage-range" in caught.value.fix
-    assert [i.stage_range for i in read_images(folder, unknown_stage="7-8")] == ["7-8", "7-8"]
+    with caplog.at_level("INFO", "flyannot"):
+        assert [i.stage_range for i in read_images(folder, unknown_stage="7-8")] == ["7-8", "7-8"]
+    assert "rows without a stage range are taken as 7-8" in caplog.text
     with open(folder / "images.csv", "a") as file:
         file.write("known.png,x,4-6\n")
     assert [i.name for i in read_images(folder)] == ["known.png"]
