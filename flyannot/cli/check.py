@@ -16,7 +16,7 @@ def command(data_set, stages):
     of files and terms. The exit code is 2 if a row cannot be used. Rows without a stage range are listed.
 
     With --stages, a photograph is listed if another stage range is 20 times as likely by its picture as that
-    of its row. This takes about 0.03 s a picture. It found half of the wrong rows in a test (docs/models.md).
+    of its row. This takes about 0.02 s a picture. It found half of the wrong rows in a test (docs/models.md).
 
     \b
     Example:

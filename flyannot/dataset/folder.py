@@ -164,7 +164,10 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
     one = "row has no stage range, and is left out"
     many = "rows have no stage range, and are left out"
     warn_about(table, without_stage, one, many, f"; {advice}")
-    if note := describe_stage_spellings(text for text in stage_ranges if not is_unknown_stage(text)):
+    known = [text for text in stage_ranges if not is_unknown_stage(text)]
+    if unknown_stage and len(known) < len(stage_ranges):
+        log.info("note: %s: rows without a stage range are taken as %s", table.name, unknown_stage)
+    if note := describe_stage_spellings(known):
         log.info("note: %s: %s", table.name, note)
     taken = [f'"{text}" as {stage_range} (line {line})' for text, (line, stage_range) in dates.items()]
     one = "date was taken as a stage range"

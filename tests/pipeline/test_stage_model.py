@@ -54,7 +54,9 @@ def test_rows_without_a_stage_range_are_left_out_or_take_one(text, photographs, 
     with pytest.raises(InputError, match="no stage range in line 2") as caught:
         read_images(folder)
     assert "--stage-range" in caught.value.fix
-    assert [i.stage_range for i in read_images(folder, unknown_stage="7-8")] == ["7-8", "7-8"]
+    with caplog.at_level("INFO", "flyannot"):
+        assert [i.stage_range for i in read_images(folder, unknown_stage="7-8")] == ["7-8", "7-8"]
+    assert "rows without a stage range are taken as 7-8" in caplog.text
     with open(folder / "images.csv", "a") as file:
         file.write("known.png,x,4-6\n")
     assert [i.name for i in read_images(folder)] == ["known.png"]
@@ -62,7 +64,8 @@ def test_rows_without_a_stage_range_are_left_out_or_take_one(text, photographs, 
 
 
 def test_stage_ranges_are_guessed_only_if_asked_and_marked(photographs, tmp_path, flyannot):
-    folder, out = write_table(tmp_path / "set", photographs, "?"), tmp_path / "d.h5"
+    folder = write_table(tmp_path / "set", photographs, "?")
+    out = tmp_path / "d.h5"
     assert "--guess-stages" in flyannot("extract F -o O", F=folder, O=out, code=2).err
     flyannot("extract F -o O --guess-stages", F=folder, O=out, code=0)
     said = flyannot("show O", O=out, code=0).out
@@ -74,7 +77,8 @@ def test_stage_ranges_are_guessed_only_if_asked_and_marked(photographs, tmp_path
 
 
 def test_a_run_guesses_too_and_its_page_shows_all_pictures(photographs, tmp_path, flyannot):
-    folder, out = write_table(tmp_path / "set", photographs, ""), tmp_path / "run"
+    folder = write_table(tmp_path / "set", photographs, "")
+    out = tmp_path / "run"
     said = flyannot("run --data-set F -o O --set select.guess-stages=true", F=folder, O=out, code=0)
     assert f"{len(photographs)} of {len(photographs)} pictures found" in said.err
     with open_stored_file(out / "features.h5") as stored:
@@ -84,7 +88,8 @@ def test_a_run_guesses_too_and_its_page_shows_all_pictures(photographs, tmp_path
 
 def test_a_wrong_stage_range_is_named_by_check_and_by_annotate(photographs, tmp_path, flyannot):
     late = [i for i in photographs if i.stage_range in ("7-8", "13-16")]
-    folder, out = write_table(tmp_path / "set", late, "4-6"), tmp_path / "terms.h5"
+    folder = write_table(tmp_path / "set", late, "4-6")
+    out = tmp_path / "terms.h5"
     named = find_other_stage_ranges(read_images(folder))
     assert sorted(named.values()) == ["13-16", "7-8"]
     listed = flyannot("check F --stages", F=folder, code=0).out
