@@ -24,14 +24,23 @@ def build_step_command(name):
         return import_object(step.command)
 
     def run_step(out, options, selection, run, force, seed=0, page=False, **inputs):
+        from flyannot.pipeline.engine.failures import NAME as FAILURES
+        from flyannot.pipeline.engine.failures import NoUsableImage, record_failures
         from flyannot.pipeline.engine.step import StepRequest
-        from flyannot.pipeline.engine.task import run_task
+        from flyannot.pipeline.engine.task import Outcome, run_task
 
         paths = {name: path if isinstance(path, tuple) else (path,) for name, path in inputs.items()}
         request = StepRequest(inputs=paths, out=out, options=options, selection=selection, seed=seed)
         task = step.build_task(request)
         execution = build_execution(force, run)
-        code = log_outcome(run_task(task, execution), images=task.images)
+        try:
+            outcome = run_task(task, execution)
+        except NoUsableImage as error:  # the output of before stays, and the table says why
+            record_failures(
+                out.with_name(FAILURES), name, Outcome(out, False, "", error.failures), task.images
+            )
+            raise
+        code = log_outcome(outcome, images=task.images)
         if page:
             log_outcome(run_task(step.build_page_task(request), execution))
         return code

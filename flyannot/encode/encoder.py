@@ -129,7 +129,8 @@ class Encoder:
 
         Returns
         -------
-        greys, described : lists, the grey levels and the DescribedPatches of each picture
+        greys, quality_warnings, described : lists with one entry for each picture
+            The grey levels, the quality warnings and the DescribedPatches.
         features, winner : arrays (n_pictures, n_features)
 
         Raises
@@ -138,10 +139,11 @@ class Encoder:
             If a picture cannot be read.
         """
         addresses, views = zip(*pictures)
-        greys = [self.read(address)[0] for address in addresses]
+        greys, warnings = zip(*map(self.read, addresses))
         described = [self.describe(grey) for grey in greys]
         pooled = [self.encode_patches(one, view) for one, view in zip(described, views)]
-        return greys, described, *(np.stack([getattr(p, n) for p in pooled]) for n in ("features", "winner"))
+        features, winner = (np.stack([getattr(p, n) for p in pooled]) for n in ("features", "winner"))
+        return list(greys), list(warnings), described, features, winner
 
 
 def transform_patches(transform, described):

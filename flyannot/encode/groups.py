@@ -59,6 +59,12 @@ def group_images(columns):
     return Groups(name.tolist(), gene, fbgn, rows)
 
 
+def image_gene_ids(columns):
+    """Return an identifier of the gene of each image; the parameter is as in `group_images`."""
+    groups = group_images(columns)
+    return np.array(groups.gene_ids)[groups.group_numbers].tolist()
+
+
 def group_features(features, groups, scheme="group"):
     """Combine the features of images to features of groups, (n_groups, n_features).
 

@@ -59,7 +59,8 @@ class ExtractOptions(Options):
         "none",
         ChoiceType(("none", "axis")),
         "Find the embryo, turn it (by at most 90 degrees: left stays left), cut it out and scale it, so that "
-        "all embryos are aligned. An image in which no embryo is found is used unchanged, with a warning.",
+        "all embryos are aligned. An image in which no embryo is found is used unchanged, with a warning; "
+        "annotate gives it no terms.",
     )
     orient: bool = option(
         False,

@@ -23,7 +23,6 @@ _LEAST_PIXELS = 400  # anything smaller in the small copy is dust
 _DUST = 0.05  # relative to the median area of the embryos; anything smaller is dust
 _SMALL = 0.4  # relative to the median area; anything smaller is not a whole embryo
 _LARGE = 2.0  # relative to the median area; anything larger is several embryos
-_CONVEX = 0.9  # area over the area of the convex hull; for 165 embryos of FlyExpress 0.91 to 1.00
 _CUT = 0.4  # part of an embryo's breadth that may lie within _CUT_PX of a side that it touches
 _CUT_PX = 3
 _AROUND = 0.1  # width of the background that is cut out with an embryo, relative to the embryo's length
@@ -90,7 +89,7 @@ def find_embryos(picture):
     NoEmbryo
         If nothing stands out.
     """
-    things = [(mask, *_pose_and_shape(mask)) for mask in _foreground_masks(picture)]
+    things = [(mask, *registration.measure_mask(mask)) for mask in _foreground_masks(picture)]
     if not things:
         raise registration.no_embryo_error("nothing stands out from the background")
     embryos = [thing for thing in things if thing[2]] or things
@@ -134,18 +133,6 @@ def _foreground_masks(picture):
     opened = registration.foreground_mask(small if small.ndim == 2 else small @ LUMA, _CLOSED_PX, _OPENED_PX)
     parts, areas = label_connected_parts(opened)
     return [parts == k for k, area in enumerate(areas, 1) if area >= _LEAST_PIXELS]
-
-
-def _pose_and_shape(mask):
-    """Return the EmbryoPose of a mask, and whether it has the shape of one embryo.
-
-    Two embryos that touch each other leave a gap, so that their mask is not convex.
-    """
-    cv2 = load_opencv()
-    pose, has_shape = registration.measure_mask(mask)
-    hull = cv2.convexHull(np.argwhere(mask)[:, ::-1].astype(np.int32))
-    filled = cv2.fillConvexPoly(np.zeros(mask.shape, np.uint8), hull, 1)
-    return pose, has_shape and mask.sum() >= _CONVEX * filled.sum()
 
 
 def _reading_order(poses):

@@ -16,7 +16,13 @@ from flyannot.images.grey_levels import separate_stain, to_luma
 from flyannot.images.image_file import decode_image
 from flyannot.images.pattern import redraw_as_pattern
 from flyannot.images.photograph import cut_out_embryo, find_embryos
-from flyannot.images.quality import PORTRAIT, POSTERIOR_LEFT, picture_warnings, standard_warnings
+from flyannot.images.quality import (
+    PORTRAIT,
+    POSTERIOR_LEFT,
+    describe_unregistered,
+    picture_warnings,
+    standard_warnings,
+)
 from flyannot.images.registration import NoEmbryo, crop_embryo, find_pose
 from flyannot.images.unreadable import unreadable_image_error
 
@@ -159,7 +165,7 @@ def _pose(picture, options):
     try:
         return find_pose(picture), []
     except NoEmbryo as error:
-        return None, [f"not registered: {error.reason}"]
+        return None, [describe_unregistered(error.reason)]
 
 
 def _at_standard_size(picture, pose, options):

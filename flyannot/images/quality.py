@@ -29,6 +29,8 @@ _CORES = (0.5, 0.65)  # relative to the largest distance; one embryo is connecte
 _PALE = 20.0  # grey levels: the outline of a paler embryo has gaps (165 of FlyExpress: 27 to 140)
 _CLUMP_CORE = 0.8  # the same as _CORES, if the outline does not have the shape of one embryo
 # Warnings.
+_NOT_REGISTERED = "not registered: "
+_UNUSABLE = {"blank", "uniform", "no plain background"}  # no embryo can be seen in such a picture
 PORTRAIT = "portrait"
 SEVERAL_EMBRYOS = "several embryos"
 UNCLEAR = "outline not clear"
@@ -63,6 +65,27 @@ def standard_warnings(grey):
     if not _is_plain(border_values(grey)):
         warnings.append("no plain background")
     return tuple(warnings)
+
+
+def describe_unregistered(reason):
+    """Return the warning about a picture in which no embryo was found; `reason` has no comma."""
+    return _NOT_REGISTERED + reason
+
+
+def find_refusal(quality_warnings, is_registered):
+    """Return the reason why a picture shows no embryo that can be annotated, or "".
+
+    Parameters
+    ----------
+    quality_warnings : str, separated by commas, as `read_embryo` returns
+    is_registered : bool, whether the embryo was searched for, so that its outline decides
+    """
+    warnings = quality_warnings.split(", ")
+    if is_registered:
+        found = [w.removeprefix(_NOT_REGISTERED) for w in warnings if w.startswith(_NOT_REGISTERED)]
+    else:
+        found = [warning for warning in warnings if warning in _UNUSABLE]
+    return f"no embryo found: {found[0]}" if found else ""
 
 
 def picture_warnings(picture):

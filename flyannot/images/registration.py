@@ -15,13 +15,19 @@ from flyannot.images.unreadable import UnusableImage
 _WORK_PX = 400  # longest side of the small copy, in which the embryo is searched for
 _LEAST_STEP = 6.0  # grey levels between background and embryo
 _NOISE_STEP = 4.0  # the same, in standard deviations of the background
+_MOST_NOISE = 5.0  # grey levels, the standard deviation of a plain background; below 1 for embryos
+_CURVED_NOISE = 3.0  # grey levels, the noise above which the background may be curved
 _SLOPE = 30.0  # grey levels by which the background may differ from its median
 _CLOSED = 0.015  # half the width of the gaps that are closed, relative to the longest side
 _OPENED = 0.02  # half the width of the bumps that are removed
 _LEAST_AREA = 0.02  # part of the picture that an embryo covers
 _LEAST_PIXELS = 50  # pixels of the small copy that an embryo covers
-_ASPECTS = (1.8, 3.8)  # length over height; for 165 embryos of FlyExpress 2.4 to 2.8
-_LEAST_ELLIPSE = 0.88  # area over the area of the ellipse with the same moments; for these 0.94 to 1.00
+_MOST_CUT = 0.65  # part of an embryo's extent along a side of the picture that may lie on the side
+# Limits of the shape of an embryo.  The comments give the range of 165 embryos of FlyExpress.
+_ASPECTS = (2.0, 3.3)  # length over height: 2.4 to 2.8
+_LEAST_ELLIPSE = 0.92  # area over the area of the ellipse with the same moments: 0.94 to 1.00
+_BOX_PARTS = (0.64, 0.88)  # area over the area of the box: 0.67 to 0.85; 1 for a rectangle
+_LEAST_CONVEX = 0.88  # area over the area of the convex hull: 0.91 to 1.00; less if two embryos touch
 
 
 class NoEmbryo(UnusableImage):
@@ -83,15 +89,22 @@ def embryo_mask(grey):
     Raises
     ------
     NoEmbryo
-        If it covers less than 2% of the picture, or if another thing is more than half as large.
+        If the background is not plain, or nothing covers 2% of the picture.  If another thing is more than
+        half as large.  If the border of the picture cuts the largest thing.
     """
+    if _off_background(grey)[1] > _MOST_NOISE:
+        raise no_embryo_error("the background is not plain")
     opened = foreground_mask(grey, max(grey.shape) * _CLOSED, max(grey.shape) * _OPENED)
     parts, areas = label_connected_parts(opened)
     if areas.max(initial=0) < max(_LEAST_AREA * grey.size, _LEAST_PIXELS):
         raise no_embryo_error("nothing stands out from the background")
     if len(areas) > 1 and np.sort(areas)[-2] > areas.max() / 2:
         raise no_embryo_error("several things stand out from the background")
-    return parts == 1 + areas.argmax()
+    mask = parts == 1 + areas.argmax()
+    sides = ((side[0], side.any(axis=0)) for side in (mask, mask[::-1], mask.T, mask.T[::-1]))
+    if any(on_side.sum() > _MOST_CUT * extent.sum() for on_side, extent in sides):
+        raise no_embryo_error("the border of the picture cuts what stands out")
+    return mask
 
 
 def foreground_mask(grey, close_px, open_px):
@@ -100,8 +113,7 @@ def foreground_mask(grey, close_px, open_px):
     Gaps up to 2 `close_px` wide are closed and holes filled.  Then bumps and dust up to 2 `open_px` wide are
     removed.
     """
-    off = np.abs(grey - _background(grey))
-    noise = 1.4826 * np.median(border_values(off))
+    off, noise = _off_background(grey)
     margin = int(close_px + open_px) + 2  # an embryo may touch the border
     stands_out = np.pad(off > max(_LEAST_STEP, _NOISE_STEP * noise), margin)
     closed = _shrink_mask(dilate_mask(stands_out, close_px), close_px)
@@ -109,21 +121,46 @@ def foreground_mask(grey, close_px, open_px):
     return dilate_mask(_shrink_mask(filled, open_px), open_px)[margin:-margin, margin:-margin]
 
 
-def _background(grey):
-    """Fit a plane to the grey levels of the border, without those that differ too much.
+def _off_background(grey):
+    """Return the difference of every pixel from the background, and the noise of the background.
+
+    The background is a plane, or a quadratic surface if this halves the noise: microscopes light the corners
+    less than the middle.  The noise is a standard deviation along the border, estimated from the median.
+    """
+    y, x = np.indices(grey.shape) / max(grey.shape)
+    plane = [np.ones(grey.shape), x, y]
+    off, noise = _off_surface(grey, plane)
+    if noise > _CURVED_NOISE:
+        off_curved, noise_curved = _off_surface(grey, [*plane, x * x, x * y, y * y])
+        if noise_curved < noise / 2:
+            return off_curved, noise_curved
+    return off, noise
+
+
+def _off_surface(grey, terms):
+    """Fit a sum of terms to the grey levels of the border, without those that differ too much.
 
     An embryo may touch the border.
+
+    Parameters
+    ----------
+    grey : float array (height, width)
+    terms : list of such arrays, the values of each term of the surface
+
+    Returns
+    -------
+    off : float array (height, width), the absolute differences from the surface
+    noise : float, the standard deviation of the border around it, estimated from the median
     """
-    y, x = np.indices(grey.shape)
-    plane = np.stack([np.ones(grey.shape), x, y])
-    border = np.stack([border_values(values) for values in plane], axis=1)
+    border = np.stack([border_values(values) for values in terms], axis=1)
     levels = border_values(grey)
     kept = np.abs(levels - np.median(levels)) <= _SLOPE
     for _ in range(3):
         fit = np.linalg.lstsq(border[kept], levels[kept], rcond=None)[0]
         off = np.abs(levels - border @ fit)
         kept = off <= max(_LEAST_STEP, 3 * np.median(off))
-    return np.tensordot(fit, plane, 1)
+    off = np.abs(grey - np.tensordot(fit, terms, 1))
+    return off, 1.4826 * np.median(border_values(off))
 
 
 def dilate_mask(mask, px):
@@ -162,7 +199,7 @@ def pose_from_mask(mask):
     Raises
     ------
     NoEmbryo
-        If the mask is too round, too long, or not like an ellipse.
+        If the mask is too round, too long, too angular, notched, or not like an ellipse.
     """
     pose, has_shape = measure_mask(mask)
     if not has_shape:
@@ -182,7 +219,7 @@ def measure_mask(mask):
     pose : EmbryoPose
     has_shape : bool, whether it has the shape of one embryo
     """
-    centroid, direction, is_embryo = _axis_and_shape(mask)
+    centroid, direction, aspect, ellipse_part = _principal_axis(mask)
     rows = np.flatnonzero(mask.any(axis=1))
     left = mask[rows].argmax(axis=1)
     right = mask.shape[1] - 1 - mask[rows, ::-1].argmax(axis=1)
@@ -192,23 +229,36 @@ def measure_mask(mask):
     middle = _rotation(*direction) @ (first + last) / 2
     half_sides = (last - first + 1) / 2
     lean = (centroid @ direction - (first[0] + last[0]) / 2) / half_sides[0]
-    return EmbryoPose(middle, half_sides, direction, float(lean)), is_embryo
+    has_shape = (
+        _ASPECTS[0] <= aspect <= _ASPECTS[1]
+        and ellipse_part >= _LEAST_ELLIPSE
+        and _BOX_PARTS[0] <= mask.sum() / (4 * half_sides.prod()) <= _BOX_PARTS[1]
+        and mask.sum() >= _LEAST_CONVEX * _hull_area(ends, mask.shape)
+    )
+    return EmbryoPose(middle, half_sides, direction, float(lean)), bool(has_shape)
 
 
-def _axis_and_shape(mask):
-    """Return the centroid of a mask, its long axis, and whether it has the shape of an embryo.
+def _principal_axis(mask):
+    """Return the centroid of a mask, its long axis, its aspect, and its part of an ellipse.
 
-    All follow from the moments of first and second order.
+    All follow from the moments of first and second order.  The part is the area over the area of the ellipse
+    with the same moments.
     """
     moments = load_opencv().moments(mask.astype(np.uint8), binaryImage=True)
     area = moments["m00"]
     covariance = np.array([[moments["mu20"], moments["mu11"]], [moments["mu11"], moments["mu02"]]]) / area
     variances, axes = np.linalg.eigh(covariance)
     deviations = np.sqrt(np.maximum(variances[::-1], 1e-9))
-    filled = area / (np.pi * (2 * deviations).prod())
-    is_embryo = _ASPECTS[0] <= deviations[0] / deviations[1] <= _ASPECTS[1] and filled >= _LEAST_ELLIPSE
     centroid = np.array([moments["m10"], moments["m01"]]) / area + 0.5
-    return centroid, axes[:, 1] if axes[0, 1] >= 0 else -axes[:, 1], bool(is_embryo)
+    direction = axes[:, 1] if axes[0, 1] >= 0 else -axes[:, 1]
+    return centroid, direction, deviations[0] / deviations[1], area / (np.pi * (2 * deviations).prod())
+
+
+def _hull_area(points, shape):
+    """Return the number of pixels in the convex hull of points (x, y) of a mask of this shape."""
+    cv2 = load_opencv()
+    hull = cv2.convexHull(points.astype(np.int32))
+    return int(cv2.fillConvexPoly(np.zeros(shape, np.uint8), hull, 1).sum(dtype=np.int64))
 
 
 def _rotation(x, y):

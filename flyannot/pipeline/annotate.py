@@ -2,6 +2,7 @@
 
 import logging
 from collections import Counter
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import groupby
 from operator import attrgetter
@@ -13,16 +14,18 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.images import select_images
 from flyannot.dataset.ontology import IdColumns, read_ontology
-from flyannot.encode.groups import group_images
+from flyannot.encode.groups import group_images, image_gene_ids
 from flyannot.encode.pooling import PooledFeatures
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.header import Header
-from flyannot.files.hdf5.reading import open_stored_file, read_unverified_kind
+from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, read_unverified_kind
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.files.tables import write_table
+from flyannot.images.quality import find_refusal
 from flyannot.pipeline.answers_of_run import RunAnswers
 from flyannot.pipeline.encoding import encode_images
+from flyannot.pipeline.engine.failures import no_usable_image
 from flyannot.pipeline.engine.images import (
     ImagesInParts,
     images_digest,
@@ -173,13 +176,29 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
         chosen = [s for s in wanted if s in with_terms]
         inputs = {"model": [known.digest], "features": [stored.digest]}
         header = _header(known.options, inputs, known.seed, options)
+        is_trained_on = known.inputs.get("features") == [stored.digest]
 
     def make(execution):
-        with create_stored_file(out, header) as file, open_stored_file(features, "features") as stored:
+        digest = header.inputs["model"][0]
+        with open_stored_file(features, "features") as stored:
+            usable = {}
+            failures = []
             for s in (s for s in STAGE_RANGES if s in chosen):
-                columns, X = read_features([stored], s)
-                _predict_groups(file, s, load_model(model, header.inputs["model"][0], s), columns, X, header)
-        return Outcome(out, True, summarise_predictions(out))
+                columns = read_image_metadata(stored, s)
+                genes = image_gene_ids(columns)
+                loaded = load_model(model, digest, s)
+                both = zip(genes, columns["quality_warnings"])
+                why_not = [_find_refusal(loaded, *one, is_trained_on) for one in both]
+                usable[s] = np.flatnonzero([not why for why in why_not])
+                failures += [(name, why) for name, why in zip(columns["image"], why_not) if why]
+            if failures and not any(map(len, usable.values())):
+                raise no_usable_image(failures)
+            with create_stored_file(out, replace(header, failures=tuple(failures))) as file:
+                for s, rows in ((s, rows) for s, rows in usable.items() if len(rows)):
+                    columns, X = read_features([stored], s)
+                    columns = {name: [values[i] for i in rows] for name, values in columns.items()}
+                    _predict_groups(file, s, load_model(model, digest, s), columns, X[rows], header)
+        return Outcome(out, True, summarise_predictions(out), tuple(failures))
 
     write_beside = partial(write_predictions_table, out, ids)
     tables = {out.with_suffix(".csv"): _NEVER_EMPTY}
@@ -225,7 +244,7 @@ def _header(model_options, inputs, model_seed, options):
 def _make_part(part):
     """Predict the groups of the images of an ImagePart in a worker, and write its file.
 
-    Returns the number of images.
+    A picture without an embryo gets no terms, unless the model learned from it. Returns the number of images.
     """
     path, reused, is_new = part.made_with
     digest = part.header.inputs["model"][0]
@@ -238,10 +257,32 @@ def _make_part(part):
         _predict_groups(file, stage_range, models[stage_range], columns, features, part.header)
 
     made, failures = encode_images(part.images, encoders, known=known)
+    kept = []
+    for image, pooled, warnings in made:
+        why_not = _find_refusal(models[image.stage_range], image.gene_id, warnings, bool(reused))
+        if why_not:
+            failures.append((image.name, why_not))
+        else:
+            kept.append((image, pooled, warnings))
     if is_new:
-        other = find_other_stage_ranges([image for image, *_ in made])
-        made = [(i, pooled, _add_stage_warning(texts, other.get(i))) for i, pooled, texts in made]
-    return write_part(part, made, failures, predict)
+        other = find_other_stage_ranges([image for image, *_ in kept])
+        kept = [(i, pooled, _add_stage_warning(texts, other.get(i))) for i, pooled, texts in kept]
+    return write_part(part, kept, failures, predict)
+
+
+def _find_refusal(loaded, gene, quality_warnings, is_trained_on):
+    """Return the reason why an image gets no terms, or "".
+
+    Parameters
+    ----------
+    loaded : LoadedModel of the stage range
+    gene : str, the identifier of the gene
+    quality_warnings : str, the quality warnings of the image
+    is_trained_on : bool, whether the model learned from the image if it learned from the gene
+    """
+    if loaded.encoder is None or (is_trained_on and gene in loaded.train_genes):
+        return ""
+    return find_refusal(quality_warnings, loaded.encoder.extract.register != "none")
 
 
 def _add_stage_warning(warnings, other):
@@ -267,7 +308,7 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
     groups = group_images(columns)
     columns = columns | {"unlikeness": np.full(len(features), np.nan)}
     if loaded.known:
-        genes = np.array(groups.gene_ids)[groups.group_numbers].tolist()
+        genes = image_gene_ids(columns)
         columns["unlikeness"], said = novelty_warnings(loaded.known, features, genes, columns["view"])
         both = zip(columns["quality_warnings"], said)
         columns["quality_warnings"] = [", ".join(filter(None, texts)) for texts in both]

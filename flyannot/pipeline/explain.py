@@ -17,6 +17,7 @@ from flyannot.files.atomic_file import atomic_folder
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.tables import write_table
 from flyannot.images.geometry import STANDARD_PX
+from flyannot.images.quality import find_refusal
 from flyannot.pipeline.encoding import split_photographs
 from flyannot.pipeline.engine.images import image_columns, sort_images
 from flyannot.pipeline.loaded_model import load_model, require_stage_ranges_with_terms
@@ -128,7 +129,10 @@ def _explain_group(loaded, images, terms):
     terms : list of names; if empty, the three most probable terms
     """
     pictures = [(image.address, image.view) for image in images]
-    greys, described, features, winner = loaded.encoder.encode_pictures(pictures)
+    greys, warnings, described, features, winner = loaded.encoder.encode_pictures(pictures)
+    for image, said in zip(images, warnings):
+        if why_not := find_refusal(said, loaded.encoder.extract.register != "none"):
+            log.warning("warning: %s: %s; annotate gives it no terms", image.name, why_not)
     group = group_images(image_columns(images))
     model = loaded.model
     X = training_rows(features, group, loaded.classify)

@@ -12,6 +12,7 @@ from flyannot.dataset.paths import relative_path
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.supplied import supplied_digests
 from flyannot.images.options import ExtractOptions
+from flyannot.pipeline.engine.failures import split_failure
 from flyannot.pipeline.engine.inputs import has_synthetic_images, read_options
 from flyannot.pipeline.engine.task import Outcome, ProgressCount, Task
 from flyannot.pipeline.options import ReportOptions
@@ -28,6 +29,7 @@ from flyannot.report.templates import read_all_templates, render
 from flyannot.report.term_ids import find_term_ids
 from flyannot.terms.answers import expected_precision
 
+_N_NAMED = 5  # skipped pictures that the top of the page names
 _SYNTHETIC = (
     "SYNTHETIC embryos: drawn by a program, not photographed. Their terms are known, and nothing here "
     "says anything about real genes."
@@ -172,6 +174,7 @@ def _build_page(run, ids, shown, wanted):
     drawn = has_synthetic_images(columns for columns, _, _ in parts)
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
     banners += describe_reliability(learned)
+    banners += describe_skipped(run)
     banners += describe_pictures(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
     banners += [to_sentence(note) for note in scores.get("notes", ()) if note.startswith("warning")]
     answers = run.files.get("predictions")
@@ -191,6 +194,21 @@ def _build_page(run, ids, shown, wanted):
         ids=ids,
         review=build_review(run),
     )
+
+
+def describe_skipped(run):
+    """Describe which pictures of a `Run` got no terms, and why.
+
+    Returns a list with one text, or [] if all did.
+    """
+    predictions = run.files.get("predictions")
+    skipped = predictions.failures if predictions else ()
+    if not skipped:
+        return []
+    named = [f"{image} ({split_failure(reason)[0]})" for image, reason in skipped[:_N_NAMED]]
+    got = pluralise(len(skipped), "picture was skipped and has", "pictures were skipped and have")
+    rest = f", and {len(skipped) - _N_NAMED:,} more under How it was made" if len(skipped) > _N_NAMED else ""
+    return [f"{got} no terms: {', '.join(named)}{rest}."]
 
 
 def describe_reliability(learned):

@@ -114,7 +114,7 @@ class ContributionMapper:
             return None
         try:
             pictures = [(image.path, image.view) for image in entry.images]
-            _, *of_group = self._model.encoder.encode_pictures(pictures)
+            _, _, *of_group = self._model.encoder.encode_pictures(pictures)
         except DataError:
             return None
         return of_group

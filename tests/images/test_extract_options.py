@@ -168,10 +168,14 @@ def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(made):
     assert warnings == "blank, not registered: nothing stands out from the background"
     assert f"check: blank, 1 image: {blank.name}\n" in made.summary
     assert f"check: not registered, 1 image: {blank.name} (nothing stands out" in made.summary
-    for path in (made.chain.descriptors, made.chain.features, made.chain.predictions):
+    for path in (made.chain.descriptors, made.chain.features):
         with open_stored_file(path) as stored:
             said = dict(zip(stored.read_array("4-6", "image"), stored.read_array("4-6", "quality_warnings")))
             assert [name for name, warning in said.items() if "not registered" in warning] == [blank.name]
+    with open_stored_file(made.chain.predictions) as stored:
+        assert blank.name not in stored.read_array("4-6", "image")
+        why = "no embryo found: nothing stands out from the background"
+        assert stored.failures == ((blank.name, why),)
 
 
 @only["axis"]

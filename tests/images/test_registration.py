@@ -1,9 +1,11 @@
 """Tests of registration: every embryo gets the same frame, and other things are refused."""
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
+import skimage.data
 from PIL import Image
 
 from flyannot.images import registration
@@ -177,7 +179,7 @@ def no_embryos():
     rng = np.random.default_rng(5)
     blank = np.full((300, 400), 230, np.uint8)
     noise = rng.integers(0, 256, blank.shape).astype(np.uint8)
-    names = ("round", "two that touch", "two apart", "bar", "halves", "dot")
+    names = ("round", "two that touch", "two apart", "bar", "halves", "dot", "box", "moon", "cut")
     drawn = {name: blank.copy() for name in names}
     rows, columns = np.indices(blank.shape)
 
@@ -191,6 +193,10 @@ def no_embryos():
     draw("two apart", 80, 200, 150)
     draw("two apart", 220, 200, 150)
     drawn["bar"][140:160, 20:380] = 100
+    drawn["box"][90:210, 50:350] = 100
+    draw("moon", 150, 200, 170, flatness=(5, 1))
+    drawn["moon"][:150] = 230
+    draw("cut", 0, 0, 380, flatness=(6, 1))
     drawn["halves"][:, :200] = 0
     drawn["dot"][3, 3] = 0
     narrow = {"pixel": blank[:1, :1], "line": noise[:1], "thin": noise[:, :2]}
@@ -201,6 +207,38 @@ def no_embryos():
 def test_what_is_no_embryo_is_refused(name):
     with pytest.raises(registration.NoEmbryo, match="no embryo found: "):
         framed(Image.fromarray(no_embryos()[name]))
+
+
+def sample_pictures():
+    """Return the sample pictures that come with scikit-image."""
+    folder = Path(skimage.data.__file__).parent
+    return sorted(path for path in folder.iterdir() if path.suffix in (".png", ".jpg", ".gif"))
+
+
+def test_no_sample_picture_of_scikit_image_has_an_embryo():
+    assert len(sample_pictures()) >= 27
+    for path in sample_pictures():
+        with Image.open(path) as opened:
+            colours = np.asarray(opened.convert("RGB"))
+        for picture in (colours, 255 - colours):
+            with pytest.raises(registration.NoEmbryo):
+                registration.find_pose(picture)
+
+
+def test_every_photograph_of_flyexpress_has_an_embryo(shared_data):
+    for path in sorted((shared_data / "flyexpress" / "images").iterdir()):
+        with Image.open(path) as opened:
+            registration.find_pose(np.asarray(opened.convert("RGB")))
+
+
+@pytest.mark.parametrize("dark", [20, 80])
+def test_an_embryo_is_found_where_the_corners_of_the_picture_are_dark(dark):
+    even = np.asarray(scene((440, 360), (220, 180), (160, 62), 30), float)
+    row, column = np.indices(even.shape)
+    corners = ((row - 180) ** 2 + (column - 220) ** 2) / (180**2 + 220**2)
+    found = pose_in(np.clip(even - dark * corners, 0, 255))
+    np.testing.assert_allclose(found.centre, pose_in(even).centre, atol=1)
+    np.testing.assert_allclose(found.half_sides, pose_in(even).half_sides, rtol=0.02)
 
 
 def test_a_pale_middle_and_gaps_in_its_outline_do_not_change_where_an_embryo_lies():

@@ -3,6 +3,7 @@
 A run has one table for all its steps. A command alone writes it beside its output.
 """
 
+from flyannot.base.errors import FlyannotError
 from flyannot.files.atomic_file import explain_write_errors, lock_output
 from flyannot.files.tables import read_table, write_table
 from flyannot.images.address import photograph_name
@@ -23,6 +24,26 @@ def split_failure(reason):
     """Return the message and the remedy, or None, of a text of `format_failure`."""
     message, sign, fix = reason.partition(_REMEDY)
     return message, fix if sign else None
+
+
+class NoUsableImage(FlyannotError):
+    """An error for an output of which not one image could be used.
+
+    failures : tuple of (image, reason), for the table of failures
+    """
+
+    failures: tuple = ()
+
+
+def no_usable_image(failures):
+    """Make a NoUsableImage whose message has the reason of the first image."""
+    first, fix = split_failure(failures[0][1])
+    error = NoUsableImage(
+        f"not one image of {len(failures):,} could be used; the first: {first}",
+        fix=fix or "check the images that the table or the command names",
+    )
+    error.failures = tuple(failures)
+    return error
 
 
 def record_failures(table, step, outcome, images=()):

@@ -15,7 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from flyannot.base.errors import DataError, FlyannotError, LockedError
+from flyannot.base.errors import DataError, LockedError
 from flyannot.base.text import pluralise
 from flyannot.files.hdf5.concatenation import create_joined_file, read_part_contents
 from flyannot.files.hdf5.header import Header
@@ -23,7 +23,7 @@ from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.files.locks import exclusive_lock
 from flyannot.jobs.executor import map_ordered
-from flyannot.pipeline.engine.failures import split_failure
+from flyannot.pipeline.engine.failures import no_usable_image
 
 IMAGES_PER_PART = 64
 
@@ -169,7 +169,7 @@ def join_parts(out, header_of, parts, complete=None):
 
     Raises
     ------
-    FlyannotError
+    NoUsableImage
         If no image could be used; `out` stays as it was.
     DataError
         If a part is damaged.
@@ -177,11 +177,7 @@ def join_parts(out, header_of, parts, complete=None):
     failures = tuple(failure for part in parts for failure in part.failures)
     if not any(part.stage_ranges for part in parts):
         remove_parts(out)
-        first, fix = split_failure(failures[0][1])
-        raise FlyannotError(
-            f"not one image of {len(failures):,} could be used; the first: {first}",
-            fix=fix or "check the images that the table or the command names",
-        )
+        raise no_usable_image(failures)
     try:
         header = replace(header_of(parts), failures=failures)
         with create_joined_file(out, header, parts, each=map_ordered) as file:
