@@ -206,7 +206,7 @@ def unlike_table(images):
     of_file = {i.file: i.stage_range for i in images}
     named, total = Counter(), Counter(i.stage_range for i in images)
     with open_stored_file(out / "all.h5", "predictions") as stored:
-        for name, rank in zip(*(stored.array(STAGE_RANGE, n) for n in ("image", "unlikeness"))):
+        for name, rank in zip(*(stored.read_array(STAGE_RANGE, n) for n in ("image", "unlikeness"))):
             named[of_file[name]] += rank > UNLIKE
     yield "| true stage range | photographs | flagged |\n|---|---|---|"
     yield from (
