@@ -73,7 +73,7 @@ def cost_of_baseline(folder, made, stride_px, n):
         for s, i, name in [where[0], *where[:: max(1, len(where) // n)][:n]]:
             with Stopwatch() as describing:
                 theirs = describe(paths[name])
-            ours = d.images(s, i, i + 1)[0]
+            ours = d.read_image_rows(s, i, i + 1)[0]
             if len(theirs) == len(ours):  # where a picture was scaled, other patches may be kept
                 both = (normalise_descriptors(descriptors) for descriptors in (theirs, ours))
                 cosines.append(float(np.median(np.einsum("ij,ij->i", *both))))
@@ -82,7 +82,7 @@ def cost_of_baseline(folder, made, stride_px, n):
                 features = np.zeros(len(D_of[s]), codes.dtype)
                 np.maximum.at(features, codes.indices, abs(codes.data))
             pooled.setdefault(s, []).append(features)
-            known = f.images(s, i, i + 1)[0][0]
+            known = f.read_image_rows(s, i, i + 1)[0][0]
             differences.append(float(np.linalg.norm(features - known) / np.linalg.norm(known)))
             spent.append((describing.seconds, coding.seconds))
     with Stopwatch() as annotating:

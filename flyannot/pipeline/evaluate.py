@@ -281,8 +281,10 @@ class CrossValidation(Evaluation):
         """
         train, options = self.train, self.options
         n_folds = options.folds or ENOUGH_GROUPS
-        with open_compatible(self.paths, "features") as files:
-            _, bases = load_base_models(train.adapt, files)
+        bases = {}
+        if train.adapt:
+            with open_compatible(self.paths, "features") as files:
+                _, bases = load_base_models(train.adapt, files)
         curated = {
             s: build_training_set(columns, annotations, s, train) for s, (columns, _) in loaded.items()
         }

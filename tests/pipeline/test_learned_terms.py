@@ -141,12 +141,14 @@ def test_quality_warnings_stand_beside_every_prediction_with_the_image_name(flya
         if image.stage_range == "4-6":
             groups.setdefault(image.gene, []).append(image)
     alone, several = (next(g for g in groups.values() if (len(g) > 1) == many) for many in (False, True))
-    for image in (alone[0], several[0]):
-        Image.new("L", Image.open(image.path).size, 255).save(image.path)
+    for image in (alone[0], several[0]):  # of one pale grey level, on white
+        pixels = np.full(Image.open(image.path).size[::-1], 255, np.uint8)
+        pixels[40:90, 60:260] = 250
+        Image.fromarray(pixels).save(image.path)
     flyannot("annotate model.h5 embryos -o p.h5 --stage-range 4-6 --jobs 1", code=0)
     found = {row["gene"]: row["quality_warnings"] for row in rows_of_csv("p.csv")}
-    assert found.pop(alone[0].gene).startswith("blank, unlike the images")
-    assert found.pop(several[0].gene).startswith(f"{several[0].name}: blank, unlike the images")
+    assert found.pop(alone[0].gene).startswith("low contrast, unlike the images")
+    assert found.pop(several[0].gene).startswith(f"{several[0].name}: low contrast, unlike the images")
     assert "with a quality warning" in flyannot("show p.h5").out
 
 
