@@ -15,6 +15,7 @@ from flyannot.base.text import pluralise
 from flyannot.encode.groups import normalise_features
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.supplied import STAGE_MODEL
+from flyannot.images.quality import find_refusal
 from flyannot.jobs.executor import map_ordered
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.terms.unlikeness import UNLIKE
@@ -35,7 +36,7 @@ def log_odds(model, X):
     model : Model whose terms are STAGE_RANGES
     X : float array (n_images, n_features), the normalised features of images
     """
-    return model.slope * model.decision_values(X) + model.offset
+    return model.logits(model.decision_values(X))
 
 
 def contradicted(odds):
@@ -67,7 +68,7 @@ def rate_stage_ranges(address):
         grey, warnings = loaded.encoder.read(address)
     except DataError:
         return None
-    if "not registered" in warnings:
+    if find_refusal(warnings, is_registered=True):
         return None
     features = loaded.encoder.encode(grey).features[None]
     if loaded.known.novelty(features, [""])[0] > UNLIKE:

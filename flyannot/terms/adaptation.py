@@ -51,7 +51,7 @@ class Adapter:
 
         X : float array (n_rows, n_features), features of groups
         """
-        return self.base.slope * self.base.decision_values(X) + self.base.offset
+        return self.base.logits(self.base.decision_values(X))
 
     def fit(self, X, Y, genes, *, terms, rng, options, observed=None):
         """Adapt the base model to groups, and learn the terms that it does not know.
@@ -85,7 +85,7 @@ class Adapter:
         of_base = self.base.arrays() | {"slope": (self.base.slope > 0) * 1.0}
         of_base["offset"] = np.where(self.base.slope > 0, 0.0, self.base.offset)
         if self.base.decision_threshold is not None:
-            of_base["threshold"] = self.base.slope * self.base.decision_threshold + self.base.offset
+            of_base["threshold"] = self.base.logits(self.base.decision_threshold)
         parts = {name: [values[columns]] for name, values in of_base.items() if name in PER_TERM}
         if not is_known.all():
             more = {"rng": rng, "options": options, "observed": observed[:, ~is_known]}
@@ -143,7 +143,7 @@ class Adapter:
         mixing = model.scorer.weights[:, :n_base]
         base = self.base.scorer.arrays()
         weights = (mixing * self.base.slope) @ base["weights"]
-        logits_at_zero = self.base.slope * base["intercept"] + self.base.offset
+        logits_at_zero = self.base.logits(base["intercept"])
         intercept = model.scorer.intercept + mixing @ logits_at_zero
         if len(weights) > n_base:
             added = model.scorer.weights[n_base:, n_base:]

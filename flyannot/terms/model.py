@@ -66,6 +66,10 @@ class Model:
         """
         return self.scorer.decision_values(X, n_threads=n_threads)
 
+    def logits(self, values):
+        """Return the calibrated logits (logarithms of odds) of decision values, of the same shape."""
+        return self.slope * values + self.offset
+
     def probabilities(self, values):
         """Return the calibrated probabilities of decision values, of the same shape.
 
@@ -75,7 +79,7 @@ class Model:
         """
         few = self.n_genes < LEAST_GENES
         most = np.where(few, (self.n_genes + 1) / (self.n_genes + 2), 1.0)
-        return most * sigmoid(self.slope * values + self.offset)
+        return most * sigmoid(self.logits(values))
 
     def answers(self, values, observed=True):
         """Return yes or no for the decision values of groups, bool (n_groups, n_terms).
