@@ -105,8 +105,13 @@ def choose_supplied_model(configuration):
     """
     if has_curated_terms(configuration):
         return None
+    return supplied.find_supplied_model(_read_stage_ranges(configuration))
+
+
+def _read_stage_ranges(configuration):
+    """Return the set of stage ranges of the images that a run selects from its data set."""
     images = read_selected_images(configuration.data_set, configuration.options["select"])
-    return supplied.find_supplied_model({image.stage_range for image in images})
+    return {image.stage_range for image in images}
 
 
 def with_base_model(configuration):
@@ -136,8 +141,7 @@ def _find_suggesting_model(configuration):
         return None
     if not folder.is_dir() or has_table(folder, TABLE_OF_TERMS):
         return None
-    images = read_selected_images(folder, configuration.options["select"])
-    wanted = {image.stage_range for image in images}
+    wanted = _read_stage_ranges(configuration)
     path = supplied.find_supplied_model(wanted)
     if path:
         with open_stored_file(path, "model") as stored:
