@@ -105,7 +105,9 @@ def guess_stage_ranges(images):
 
 
 def find_other_stage_ranges(images):
-    """Return a dict, Image -> the stage range that it looks like, of the images that contradict their own.
+    """Return a dict, Image -> the stage range that it looks like.
+
+    It has the images that contradict their own stage range, and the rated images without one.
 
     images : list of Image
         Synthetic images are not rated, because they are drawn, and images whose stage range was guessed.
@@ -113,7 +115,8 @@ def find_other_stage_ranges(images):
     rated = [image for image in images if image.source != "synthetic" and not image.stage_is_guessed]
     found = {}
     for image, odds in zip(rated, map_ordered(_rate_image, rated)):
-        if odds is not None and contradicted(odds)[0, STAGE_RANGES.index(image.stage_range)]:
+        own = image.stage_range
+        if odds is not None and (not own or contradicted(odds)[0, STAGE_RANGES.index(own)]):
             found[image] = STAGE_RANGES[odds.argmax()]
     return found
 

@@ -2,6 +2,7 @@
 
 import csv
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -98,6 +99,22 @@ def test_a_wrong_stage_range_is_named_by_check_and_by_annotate(photographs, tmp_
     with open(out.with_suffix(".csv"), newline="") as file:
         warnings = {row["quality_warnings"] for row in csv.DictReader(file)}
     assert all("looks like 13-16" in text for text in warnings)
+
+
+@pytest.mark.parametrize("has_table", [False, True])
+def test_check_says_what_pictures_without_a_stage_range_look_like(has_table, photographs, tmp_path, flyannot):
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for image in photographs[:2]:
+        (folder / f"{image.stage_range}.bmp").write_bytes(Path(image.file).read_bytes())
+    (folder / "broken.bmp").write_bytes(b"BM")
+    if has_table:
+        rows = [{"image": path.name, "gene": "x", "stage_range": "?"} for path in sorted(folder.iterdir())]
+        write_images_csv(folder / "images.csv", rows)
+    listed = flyannot("check F --stages", F=folder, code=0).out
+    for image in photographs[:2]:
+        assert f"{image.stage_range}.bmp: no stage range, looks like {image.stage_range}" in listed
+    assert "broken.bmp: no stage range, and none can be guessed" in listed
 
 
 def test_synthetic_and_missing_pictures_are_not_rated(chain, tmp_path):
