@@ -95,7 +95,8 @@ def test_a_wrong_stage_range_is_named_by_check_and_by_annotate(photographs, tmp_
     assert sorted(named.values()) == ["13-16", "7-8"]
     listed = flyannot("check F --stages", F=folder, code=0).out
     assert "2 pictures look like another stage range" in listed and "4-6, looks like 13-16" in listed
-    flyannot("annotate blastoderm F -o O", F=folder, O=out, code=0)
+    flyannot("annotate blastoderm F -o O --page", F=folder, O=out, code=0)
+    assert "2 of 2 pictures look like another stage range" in out.with_suffix(".html").read_text()
     with open(out.with_suffix(".csv"), newline="") as file:
         warnings = {row["quality_warnings"] for row in csv.DictReader(file)}
     assert all("looks like 13-16" in text for text in warnings)
