@@ -124,6 +124,8 @@ def is_uneven(address):
 def find_stage_warnings(images):
     """Return a dict, Image -> warning, of the images whose picture contradicts their stage range.
 
+    Warnings are "looks like 13-16" and `UNEVEN`.
+
     images : list of Image
         Synthetic images are not rated, because they are drawn, and images whose stage range was guessed.
     """
