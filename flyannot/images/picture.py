@@ -14,7 +14,7 @@ from flyannot.images.address import split_address, split_rotation
 from flyannot.images.geometry import STANDARD_PX, resize_to_fit
 from flyannot.images.grey_levels import separate_stain, to_luma
 from flyannot.images.image_file import decode_image
-from flyannot.images.pattern import redraw_as_pattern
+from flyannot.images.pattern import measure_unevenness, redraw_as_pattern
 from flyannot.images.photograph import cut_out_embryo, find_embryos
 from flyannot.images.quality import (
     PORTRAIT,
@@ -154,6 +154,13 @@ def read_embryo_in_colour(path, options):
     """Read a picture for display, turned and scaled as by `read_embryo`: uint8 colours, or grey levels."""
     picture = read_picture(path, "RGB", options.plane)
     return np.rint(_at_standard_size(picture, _pose(picture, options)[0], options)).astype(np.uint8)
+
+
+def read_unevenness(path, options):
+    """Read a picture, and return the `measure_unevenness` of its embryo; nan if no embryo is found in it."""
+    picture = read_picture(path, "RGB", options.plane)
+    pose, _ = _pose(picture, options)
+    return measure_unevenness(_at_standard_size(picture, pose, options)) if pose else np.nan
 
 
 def _pose(picture, options):
