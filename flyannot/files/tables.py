@@ -318,7 +318,7 @@ def read_rows(path, required=()):
     Yields
     ------
     line : int, the number of the first line of the row, from 1
-    cells : list of str; empty if the row cannot be parsed
+    cells : list of str, as far as the row can be parsed
     fault : str, why the row cannot be parsed; "" if it can
 
     Raises
@@ -369,7 +369,7 @@ def parse_csv_rows(lines, separator=","):
     Yields
     ------
     line : int, the number of the first line of the row; the first line is 1
-    cells : list of str; empty if the row cannot be parsed
+    cells : list of str, as far as the row can be parsed
     fault : str, why the row cannot be parsed; "" if it can
     """
     lines = iter(lines)
@@ -377,10 +377,10 @@ def parse_csv_rows(lines, separator=","):
     n_cells = set()  # numbers of cells of the rows so far
     number = 1
 
-    def parse(some):
+    def parse(some, *, strict=True):
         """Return the cells of the first row of some lines, and the fault."""
         try:
-            return next(csv.reader(some, strict=True, delimiter=separator, skipinitialspace=True), []), ""
+            return next(csv.reader(some, strict=strict, delimiter=separator, skipinitialspace=True), []), ""
         except csv.Error as error:
             return [], str(error)
 
@@ -397,8 +397,11 @@ def parse_csv_rows(lines, separator=","):
         if len(taken) > 1 and (fault or any(n >= _MIN_CELLS and n in n_cells for n in within)):
             waiting.extendleft(reversed(taken[1:]))
             del taken[1:]
-            cells, fault = [], "a double quote is not closed"
-        n_cells.add(len(cells))
+            fault = "a double quote is not closed"
+        if fault:
+            cells, _ = parse([line], strict=False)
+        else:
+            n_cells.add(len(cells))
         yield number, cells, fault
         number += len(taken)
 
