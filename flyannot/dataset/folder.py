@@ -57,6 +57,7 @@ _IMAGE_COLUMNS = ("image", "gene", "stage_range")
 _MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source", "turned")
 _ANNOTATION_COLUMNS = ("gene", "stage_range", "term")
 _MORE_ANNOTATION_COLUMNS = ("fbgn", "date")
+COLUMNS = (*_IMAGE_COLUMNS, *_MORE_IMAGE_COLUMNS, "term", "date")  # that may have other names
 _STAGE_OPTIONS = ", give one with --stage-range, or let flyannot guess it with --guess-stages"
 _NAMES = ("image", "gene", "term")  # columns that must have a name
 _MORE_NAMES = ("view", "fbgn", "group")  # columns that may have one

@@ -253,7 +253,7 @@ def _missing_columns(path, missing, header, required, found, *, with_option):
     may_be = ", ".join(f'"{column}" may be "{name}"' for name, column in found.items())
     pairs = ",".join(f"{name}={column}" for name, column in found.items())
     quote = "'" if re.search(r"[^\w=,.-]", pairs) else ""
-    option = f", or add --columns {quote}{pairs}{quote}" if with_option else ""
+    option = f", or add --columns {quote}{pairs}{quote} (to a run: [select] columns)" if with_option else ""
     rename = f"rename {'it' if len(found) == 1 else 'them'}{option}; " if found else ""
     return InputError(
         f'{path} has no column "{missing[0]}", only {_list_columns(header)}'

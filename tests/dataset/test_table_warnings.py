@@ -214,6 +214,27 @@ def test_a_table_is_warned_of_once_however_often_it_is_read(flyannot, own_chain)
     assert said.err.count("note: images.csv: stage 5 lies in stage range 4-6") == 1
 
 
+def test_columns_may_have_other_names_in_commands_and_in_runs(flyannot, own_chain):
+    names = "image=imagen,gene=gen,stage_range=etapa,term=t\u00e9rmino"
+    for table in (own_chain.embryos / "images.csv", own_chain.annotations):
+        first, _, rows = table.read_text().partition("\n")
+        words = dict(pair.split("=") for pair in names.split(","))
+        table.write_text(",".join(words.get(column, column) for column in first.split(",")) + "\n" + rows)
+    said = flyannot("check F", F=own_chain.embryos, code=2)
+    assert "add --columns image=imagen,gene=gen,stage_range=etapa" in said.err
+    assert flyannot("check F --columns C", F=own_chain.embryos, C=names).code == 0
+    said = flyannot("check F --columns imagen=image", F=own_chain.embryos, code=2)
+    assert "the columns are image, gene" in said.err
+    flyannot("check F", F=own_chain.embryos, code=2)  # names of one command are not those of the next
+    config = own_chain.folder / "c.toml"
+    config.write_text(
+        f'data-set = "{own_chain.embryos}"\noutput = "results"\n[train]\nmin-groups = 4\n'
+        f'[select]\ncolumns = ["{names}"]\n',
+        encoding="utf-8",
+    )
+    assert flyannot("run C --dry-run", C=config).code == 0
+
+
 def test_real_tables_are_read_whole_and_draw_no_alarm(shared_data, tmp_path, caplog):
     with gzip.open(shared_data / "bdgp" / "annotations.csv.gz", "rt", newline="") as packed:
         rows = [row | {"gene": row["gene"] or row["fbgn"]} for row in csv.DictReader(packed)]
