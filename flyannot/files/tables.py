@@ -21,7 +21,7 @@ from pathlib import Path
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.text import escape_unprintable, is_valid_cell, pluralise
 from flyannot.files.atomic_file import write_text
-from flyannot.files.content_kind import HEAD_BYTES, recognise_content
+from flyannot.files.content_kind import HEAD_BYTES, WEB_PAGE, recognise_content
 from flyannot.files.text_files import read_first_bytes, read_lines
 from flyannot.files.workbooks import NO_RESULT, SAVE_AS, SIGNATURES, read_sheet
 
@@ -335,8 +335,11 @@ def read_rows(path, required=()):
         rows = ((line, cells, "") for line, cells in read_sheet(path))
     elif kind.name in _TEXTS:
         rows = _csv_rows(path, required)
-    else:
-        raise InputError(f"{path} is {kind.name}, not a table", fix=kind.fix or fix)
+    else:  # some programs write web pages that are called .xls
+        by_hand = (
+            "; if a spreadsheet program opens it, save it from there as .xlsx" if kind is WEB_PAGE else ""
+        )
+        raise InputError(f"{path} is {kind.name}, not a table", fix=(kind.fix or fix) + by_hand)
     return (row for row in rows if row[2] or "".join(row[1]).strip())
 
 
@@ -349,7 +352,7 @@ def _csv_rows(path, required):
     """Yield (line, cells, fault) for every row of a CSV file; the parameters are as in `read_rows`."""
     lines = read_lines(path, fix=SAVE_AS)
     head = list(islice(lines, _MAX_ROWS_ABOVE))
-    named = _SEPARATOR_LINE.fullmatch(head[0].strip()) if head else None
+    named = _SEPARATOR_LINE.fullmatch(head[0].strip(" \r\n")) if head else None
     separator = named[1] if named else _find_separator(head, required)
     rows = parse_csv_rows(chain(head, lines), separator)
     return islice(rows, 1, None) if named else rows
@@ -419,7 +422,7 @@ def _record_lines(taken, waiting, lines):
 
 def _plain_name(name):
     """Normalise the name of a column: lower case, with underscores for spaces and dashes, without #."""
-    return name.strip(' \t\r\n"#').casefold().replace(" ", "_").replace("-", "_")
+    return name.strip().strip('"#').strip().casefold().replace(" ", "_").replace("-", "_")
 
 
 def _find_separator(head, required):

@@ -106,6 +106,8 @@ def _packed_sheets(path, file):
         return _ods_sheets(archive)
     if "xl/workbook.bin" in names:
         raise InputError(f"{path} is a binary workbook (.xlsb)", fix=f"{SAVE_AS}, or as .xlsx")
+    if any(name.endswith(".iwa") for name in names):
+        raise InputError(f"{path} is a file of Numbers", fix="export it from Numbers as CSV or Excel")
     raise InputError(f"{path} is a zip archive, not a table", fix="unpack it, and name the table in it")
 
 

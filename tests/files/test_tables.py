@@ -33,6 +33,8 @@ DRESSES = {
     "semicolons": '\ufeff"Image";gene;stage_range;fbgn\r\na.png;Dl;4-6;\r\n',
     "tabs": "image\tgene\tstage-range\na.png\tDl\t4-6\n",
     "commas first": "image;note,gene,stage_range,image\nx,Dl,4-6,a.png\n",
+    "a tab named as separator": "sep=\t\nimage\tgene\tstage_range\na.png\tDl\t4-6\n",
+    "spaces that do not break": "image\u00a0,gene,stage_range\na.png\u00a0,Dl,4-6\n",
     "bars": "image|gene|stage_range\na.png|Dl|4-6\n",
     "the separator named": "sep=;\nimage;gene;stage_range\na.png;Dl;4-6\n",
     "the separator named in quotes": '"sep=;"\r\nimage;gene;stage_range\r\na.png;Dl;4-6\r\n',
@@ -243,12 +245,25 @@ def test_the_dialect_of_a_workbook_does_not_matter(tmp_path):
     assert [cells for _, cells in read_table(path, ("gene", "term"))] == [["Dl", "gap"]]
 
 
-@pytest.mark.parametrize("name", ["mimetype", "xl/workbook.bin", "images.csv"])
-def test_an_archive_that_is_no_workbook_is_named(name, tmp_path):
+ARCHIVES = {
+    "mimetype": "a zip archive, not a table",
+    "images.csv": "a zip archive",
+    "xl/workbook.bin": ".xlsb",
+}
+
+
+@pytest.mark.parametrize(("name", "what"), [*ARCHIVES.items(), ("Index/Document.iwa", "a file of Numbers")])
+def test_an_archive_that_is_no_workbook_is_named(name, what, tmp_path):
     with zipfile.ZipFile(tmp_path / "images.csv", "w") as archive:
         archive.writestr(name, "gene")
-    what = "binary workbook" if "xl" in name else "a zip archive, not a table"
     assert what in refusal(read_images, tmp_path / "images.csv")
+
+
+def test_a_workbook_of_libreoffice_with_a_password_is_named(tmp_path):
+    path = ods(tmp_path / "images.ods", ["image", "gene", "stage_range"])
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("META-INF/manifest.xml", "<m:file-entry><m:encryption-data/></m:file-entry>")
+    assert "protected by a password" in refusal(read_images, path)
 
 
 def test_a_workbook_that_repeats_cells_without_end_is_refused_at_once(tmp_path):
