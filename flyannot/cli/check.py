@@ -2,14 +2,16 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command
+from flyannot.cli.shared.options import IN_FILE, Command, add_options
 from flyannot.cli.shared.output import print_text
+from flyannot.pipeline.options import Selection
 
 
 @click.command("check", cls=Command)
 @click.argument("data_set", type=IN_FILE, metavar="FOLDER")
 @click.option("--stages", is_flag=True, help="Also rate the stage range of pictures.")
-def command(data_set, stages):
+@add_options(selection=(Selection, ["columns"]))
+def command(data_set, stages, selection):
     """List all problems in images.csv and annotations.csv of the data set FOLDER.
 
     All commands recognise stage ranges that a spreadsheet turned into dates, and ignore capitals in the names
