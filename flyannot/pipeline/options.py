@@ -19,6 +19,7 @@ from flyannot.base.options import (
     option,
 )
 from flyannot.base.stage_ranges import StageRangeType
+from flyannot.base.views import ViewType
 from flyannot.sparse.learners import LEARNERS
 
 N_ATOMS = 1000  # default if there are enough patches
@@ -41,7 +42,7 @@ class Selection(Options):
         stands_for="all",
     )
     view: tuple = option(
-        (), TupleType(TextType()), "Only images of this view (repeatable), such as lateral.", stands_for="all"
+        (), TupleType(ViewType()), "Only images of this view (repeatable), such as lateral.", stands_for="all"
     )
     guess_stages: bool = option(
         False,
