@@ -51,6 +51,9 @@ class Selection(Options):
         "images get a warning: four in ten guesses are wrong.",
         more=True,
     )
+    recursive: bool = option(
+        False, FlagType(), "Also take the pictures in folders below a folder of pictures.", more=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
