@@ -18,6 +18,7 @@ from flyannot.base.text import escape_unprintable
 from flyannot.dataset.folder import Image, read_images
 from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, find_table_folder, has_table, resolve_path
 from flyannot.dataset.picture_folder import list_pictures
+from flyannot.files.file_kind import PICTURE_SUFFIXES
 from flyannot.files.hdf5.reading import read_unverified_kind
 from flyannot.images.address import (
     address_from_name,
@@ -25,7 +26,6 @@ from flyannot.images.address import (
     image_path,
     photograph_name,
 )
-from flyannot.images.file_kind import PICTURE_SUFFIXES
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo
 from flyannot.images.quality import find_refusal

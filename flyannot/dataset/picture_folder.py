@@ -8,7 +8,7 @@ from itertools import chain, islice
 
 from flyannot.base.errors import InputError
 from flyannot.base.text import pluralise
-from flyannot.images.file_kind import PICTURE_SUFFIXES, is_picture_file, name_file_kind
+from flyannot.files.file_kind import PICTURE_SUFFIXES, is_picture_file, name_file_kind
 
 # BDGP's N_s.bmp is the thumbnail of N.jpe; others are called N_thumb.png, N-thumbnail.jpg, thumb_N.png.
 _THUMBNAIL = re.compile(
