@@ -224,7 +224,7 @@ ANNOTATE = Step(
     model was trained with another --operating-point. In the table, precision is the fraction of suggestions
     of the term that were right in cross-validation, auc is how well the term was predicted there, and
     n_genes is the number of genes that it was learned from. In a run, genes that the model learned from
-    get the answers of cross-validation.
+    get the answers of cross-validation. If pictures were added since, the same command annotates only these.
 
     \b
     Example:
