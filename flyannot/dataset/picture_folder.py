@@ -8,7 +8,7 @@ from itertools import chain, islice
 
 from flyannot.base.errors import InputError
 from flyannot.base.text import pluralise
-from flyannot.files.file_kind import PICTURE_SUFFIXES, is_picture_file, name_file_kind
+from flyannot.files.file_kind import HEIC_SUFFIXES, PICTURE_SUFFIXES, is_picture_file, name_file_kind
 
 # BDGP's N_s.bmp is the thumbnail of N.jpe; others are called N_thumb.png, N-thumbnail.jpg, thumb_N.png.
 _THUMBNAIL = re.compile(
@@ -104,7 +104,8 @@ def _pluralise_kind(n, kind):
     """Format a number of files of one kind, such as "5 HEIC" or "2 hidden files"."""
     if kind.startswith("thumbnail"):
         return pluralise(n, f"{kind} beside its picture", f"{kind.replace(' ', 's ')} beside their pictures")
-    return pluralise(n, kind, None if kind.endswith(" file") else kind)
+    advice = " (to read them: pip install 'flyannot[heic]')" if f".{kind.lower()}" in HEIC_SUFFIXES else ""
+    return pluralise(n, kind, kind if kind == kind.upper() else None) + advice
 
 
 def _describe_folders(folders, is_recursive):

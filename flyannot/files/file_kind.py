@@ -2,19 +2,24 @@
 
 import os
 import re
+from importlib.util import find_spec
 
 from flyannot.files.content_kind import UNKNOWN
 from flyannot.files.text_files import recognise_file
 
+HEIC_SUFFIXES = (".heic", ".heif", ".hif")
+_READS_HEIC = find_spec("pillow_heif") is not None
 PICTURE_SUFFIXES = (
-    *(".png", ".bmp", ".dib", ".gif"),
+    *(".png", ".bmp", ".dib", ".gif", ".webp"),
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".mpo"),
     *(".tif", ".tiff", ".btf", ".tf8", ".lsm"),
     *(".czi", ".lif"),
+    *(HEIC_SUFFIXES if _READS_HEIC else ()),
 )
 # Raw files of cameras begin as a TIFF does, but hold only a small preview.  Nobody means a backup copy.
 _NO_PICTURES = re.compile(r"\.(arw|cr2|dng|nef|nrw|orf|pef|rw2|sr2|srw|bak|old|orig|part|tmp)|.*~", re.DOTALL)
-_PICTURES = {f"a {kind} picture" for kind in ("PNG", "JPEG", "GIF", "BMP", "TIFF")} | {"a CZI file"}
+_READ = ("PNG", "JPEG", "GIF", "BMP", "WebP", "TIFF", *(("HEIC",) if _READS_HEIC else ()))
+_PICTURES = {f"a {kind} picture" for kind in _READ} | {"a CZI file"}
 
 
 def is_picture_file(path):
@@ -29,11 +34,17 @@ def is_picture_file(path):
 
 
 def name_file_kind(path):
-    """Return the kind of a file that is no picture: its suffix, such as "PDF", or "other file"."""
+    """Return the kind of a file that is no picture: its suffix, such as "PDF", or "other file".
+
+    Without a suffix it is named by its first bytes, such as "HEIC picture".
+    """
     suffix = _suffix(path)[1:].upper()
     if suffix.endswith("~"):
         return "backup file"
-    return suffix if re.fullmatch("[A-Z0-9]{1,8}", suffix) else "other file"
+    if re.fullmatch("[A-Z0-9]{1,8}", suffix):
+        return suffix
+    name = _recognise(path).name.partition(",")[0].partition(" ")[2]  # without its article
+    return name if name and " of " not in name else "other file"
 
 
 def _suffix(path):

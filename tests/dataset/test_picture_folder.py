@@ -14,7 +14,7 @@ from flyannot.dataset.images import read_folder
 from flyannot.dataset.picture_folder import list_pictures
 from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
 
-FORMATS = {"png": "PNG", "jpg": "JPEG", "bmp": "BMP", "tif": "TIFF", "gif": "GIF"}
+FORMATS = {"webp": "WEBP", "png": "PNG", "jpg": "JPEG", "bmp": "BMP", "tif": "TIFF", "gif": "GIF"}
 NOT_TAKEN = {
     "a.pdf": b"x",
     "a.txt": b"x",
@@ -57,7 +57,10 @@ def test_every_file_is_taken_or_counted(tmp_path):
     listing = list_pictures(tmp_path)
     assert listing.names == ["e.png"]
     assert count_named(listing.left_out) == len(os.listdir(tmp_path)) - 1
-    assert listing.left_out == "1 NEF, 1 PDF, 1 TXT, 1 backup file, 1 hidden file, 5 other files, 1 folder"
+    assert listing.left_out == (
+        "1 NEF, 1 PDF, 1 PDF document, 1 TXT, 1 backup file, 1 empty file, 1 hidden file, "
+        "3 other files, 1 folder"
+    )
 
 
 @pytest.mark.parametrize("mark", ["_s", "_S", "-s", "_thumb", "-thumbnail", "_small", "_tn"])
@@ -88,9 +91,9 @@ def test_folders_below_are_entered_only_if_asked_for(tmp_path):
 
 
 def test_a_folder_without_a_picture_says_what_it_has(tmp_path):
-    (tmp_path / "a.heic").touch()
+    (tmp_path / "a.avif").touch()
     save(tmp_path / "below" / "a.png")
-    with pytest.raises(InputError, match="no picture in .*, but 1 HEIC, 1 folder with 1 picture .to take"):
+    with pytest.raises(InputError, match="no picture in .*, but 1 AVIF, 1 folder with 1 picture .to take"):
         read_folder(tmp_path, "4-6")
 
 

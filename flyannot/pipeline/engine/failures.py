@@ -45,7 +45,10 @@ def no_usable_image(failures):
     image_of = {}
     for image, text in failures:
         image_of.setdefault(split_failure(text), image)
-    named = [reason if image in reason else f"{image}: {reason}" for (reason, _), image in image_of.items()]
+    named = [
+        reason if image.rpartition("/")[2] in reason else f"{image}: {reason}"
+        for (reason, _), image in image_of.items()
+    ]
     more = f"; and {pluralise(n, 'other reason')}" if (n := len(named) - _MOST_REASONS) > 0 else ""
     fixes = dict.fromkeys(fix for _, fix in list(image_of)[:_MOST_REASONS] if fix)
     error = NoUsableImage(
