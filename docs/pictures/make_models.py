@@ -29,7 +29,6 @@ from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import EITHER_WAY, read_embryo
 from flyannot.pipeline.stage_model import STORED_UNDER, contradicted, log_odds
-from flyannot.terms import CLASSIFIERS
 from flyannot.terms.metrics import concordant_pairs
 from flyannot.terms.model import fit_model
 from flyannot.terms.options import TrainOptions
@@ -69,7 +68,7 @@ def build_stage_model(images):
         folder / f"{name}.h5" for name in ("descriptors", "dictionary", "features")
     ]
     commands = (
-        ("extract", folder, "--register", "axis", "--patch-px", 32, "--stride-px", 8),
+        ("extract", folder, "--register", "axis", "--channel", "blue", "--patch-px", 32, "--stride-px", 8),
         ("learn-dict", descriptors, "--n-atoms", 500),
         ("pool", descriptors, dictionary, "--grid", "2x4"),
     )
@@ -92,23 +91,18 @@ def build_stage_model(images):
     return rows
 
 
-def stage_fit_options(genes):
-    """Return the FitOptions of the stage model, which is calibrated by leaving out one gene after another."""
-    return replace(HOW_STAGES, inner_folds=len(set(genes))).fit_options(1)
-
-
 def fit_stages(X, Y, genes):
-    """Fit the classifier of the stage model."""
-    options = stage_fit_options(genes)
+    """Fit the classifier of the stage model, which is calibrated by leaving out one gene after another."""
+    options = replace(HOW_STAGES, inner_folds=len(set(genes))).fit_options(1)
     return fit_model(HOW_STAGES.method, X, Y, genes, rng=np.random.default_rng(0), options=options)
 
 
 def stage_table(X, Y, genes):
     """Say how well the stage model rates photographs of genes that it did not learn from."""
-    model = fit_stages(X, Y, genes)
-    how = {"rng": np.random.default_rng(0), "options": stage_fit_options(genes)}
-    _, held_out = CLASSIFIERS[HOW_STAGES.method].fit(X, Y, genes, **how)
-    odds = model.slope * held_out.values + model.offset
+    odds = np.empty(Y.shape)
+    for gene in np.unique(genes):
+        new = genes == gene
+        odds[new] = log_odds(fit_stages(X[~new], Y[~new], genes[~new]), X[new])
     true, likely, named = Y.argmax(axis=1), odds.argmax(axis=1), contradicted(odds)
     off, away = np.abs(likely - true), np.abs(np.arange(len(STAGE_RANGES)) - true[:, None])
     yield "| true stage range | photographs | AUC | guessed right | within one | named, given as 4-6 |"
@@ -119,24 +113,32 @@ def stage_table(X, Y, genes):
         of_all = named[here, STAGE_RANGES.index(STAGE_RANGE)].mean()
         cells = " | ".join(f"{f:.0%}" for f in ((off[here] == 0).mean(), (off[here] <= 1).mean(), of_all))
         yield f"| {s} | {here.sum()} | {np.sum(won) / np.sum(pairs):.2f} | {cells} |"
+    low, high = _interval(off == 0)
     yield (
-        f"\nOf all {len(Y)} photographs {(off == 0).mean():.0%} are guessed right, and "
-        f"{(off <= 1).mean():.0%} within one stage range.\nOf photographs with their true stage range "
-        f"{named[away == 0].mean():.1%} are named. Of photographs with a wrong one "
-        f"{named[away > 0].mean():.0%} are named, and "
-        f"{named[away > 1].mean():.0%} if it is two or more stage ranges away."
+        f"\nOf all {len(Y)} photographs {(off == 0).mean():.0%} ({low:.0%} to {high:.0%}) are guessed right, "
+        f"and {(off <= 1).mean():.0%} within one stage range."
     )
-    for gene in np.unique(genes):
-        new = genes == gene
-        odds[new] = log_odds(fit_stages(X[~new], Y[~new], genes[~new]), X[new])
-    wrongly = contradicted(odds)[away == 0]
+    wrongly = named[away == 0]
     most = Counter(genes).most_common(1)[0][0]
-    is_most = genes == most
+    low, high = _interval(wrongly)
     yield (
-        f"\nIf the calibration leaves out the gene, too, {wrongly.mean():.1%} are named with their true "
-        f"stage range: {wrongly[is_most].sum()} of the {is_most.sum()} photographs of *{most}*, and "
-        f"{wrongly[~is_most].sum()} of the {np.sum(~is_most)} others."
+        f"\nOf photographs with their true stage range {wrongly.mean():.1%} ({low:.1%} to {high:.1%}) are "
+        f"named: {wrongly[genes == most].sum()} of the {np.sum(genes == most)} of *{most}*, and "
+        f"{wrongly[genes != most].sum()} of the {np.sum(genes != most)} others."
     )
+    yield "\n| the stage range given is wrong by | 1 | 2 | 3 | 4 | 5 | any |\n|---|---|---|---|---|---|---|"
+    named_at = [named[away == steps].mean() for steps in range(1, len(STAGE_RANGES))]
+    yield "| named | " + " | ".join(f"{f:.0%}" for f in (*named_at, named[away > 0].mean())) + " |"
+
+
+def _interval(happened):
+    """Return Wilson's 95% interval of a proportion.
+
+    happened : bool array (n,)
+    """
+    from scipy.stats import binomtest
+
+    return binomtest(int(happened.sum()), len(happened)).proportion_ci(method="wilson")
 
 
 def terms_table(out):

@@ -28,7 +28,7 @@ from flyannot.images.unreadable import unreadable_image_error
 
 EITHER_WAY = "cannot tell which end is anterior"  # a warning
 _LEAST_ASYMMETRY = 0.0075  # 17 of 165 embryos of FlyExpress have less, and so have all drawn patterns
-_MODES = {"grey": "L", "stain": "RGB", "pattern": "RGB"}  # Pillow's mode for each channel
+_MODES = {"grey": "L", "stain": "RGB", "pattern": "RGB", "blue": "RGB"}  # Pillow's mode for each channel
 
 
 def read_picture(address, mode, planes=()):
@@ -144,7 +144,8 @@ def read_embryo(path, options):
         elif not options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY:
             why_not = [POSTERIOR_LEFT]
     grey = _at_standard_size(picture, pose, options)
-    grey = grey if grey.ndim == 2 else separate_stain(grey)
+    if grey.ndim == 3:
+        grey = grey[..., 2] if options.channel == "blue" else separate_stain(grey)
     warnings = [*standard_warnings(grey), *warnings, *why_not]
     return redraw_as_pattern(grey) if options.channel == "pattern" else grey, ", ".join(warnings)
 

@@ -49,7 +49,7 @@ from flyannot.pipeline.loaded_model import (
     stage_ranges_with_terms,
 )
 from flyannot.pipeline.show import describe_weak_terms
-from flyannot.pipeline.stage_model import find_other_stage_ranges
+from flyannot.pipeline.stage_model import LOOKS_LIKE, find_other_stage_ranges
 from flyannot.terms.answers import (
     expected_precision,
     learned_terms,
@@ -314,7 +314,7 @@ def _add_stage_warning(warnings, other):
 
     warnings : str; other : stage range, or None
     """
-    return ", ".join(filter(None, (warnings, other and f"looks like {other}")))
+    return ", ".join(filter(None, (warnings, other and f"{LOOKS_LIKE} {other}")))
 
 
 def _predict_groups(loaded, columns, features, header):

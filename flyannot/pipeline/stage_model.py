@@ -23,9 +23,11 @@ from flyannot.terms.unlikeness import UNLIKE
 log = logging.getLogger("flyannot")
 
 STORED_UNDER = "4-6"  # a model file stores everything under a stage range, although this model is for all six
-# A picture contradicts a stage range if another one has 20 times its odds.  Of the photographs with which
-# docs/models.md tests the stage model, fewer than 1 in 20 then contradict their true stage range.
-_ODDS_RATIO = 20.0
+LOOKS_LIKE = "looks like"  # begins the warning about a picture that contradicts its stage range
+# A picture contradicts a stage range if another one has 100 times its odds.  Of the photographs with which
+# docs/models.md tests the stage model, fewer than 1 in 20 of each gene with 20 photographs or more then
+# contradict their true stage range.
+_ODDS_RATIO = 100.0
 
 
 def log_odds(model, X):
@@ -104,7 +106,9 @@ def guess_stage_ranges(images):
 
 
 def find_other_stage_ranges(images):
-    """Return a dict, Image -> the stage range that it looks like, of the images that contradict their own.
+    """Return a dict, Image -> the stage range that it looks like.
+
+    It has the images that contradict their own stage range, and the rated images without one.
 
     images : list of Image
         Synthetic images are not rated, because they are drawn, and images whose stage range was guessed.
@@ -112,7 +116,8 @@ def find_other_stage_ranges(images):
     rated = [image for image in images if image.source != "synthetic" and not image.stage_is_guessed]
     found = {}
     for image, odds in zip(rated, map_ordered(_rate_image, rated)):
-        if odds is not None and contradicted(odds)[0, STAGE_RANGES.index(image.stage_range)]:
+        own = image.stage_range
+        if odds is not None and (not own or contradicted(odds)[0, STAGE_RANGES.index(own)]):
             found[image] = STAGE_RANGES[odds.argmax()]
     return found
 

@@ -166,3 +166,9 @@ def test_a_run_takes_pictures_in_folders_below_if_asked(flyannot, pictures):
     said = flyannot(f"{line} --set select.recursive=true", code=0)
     assert "4-6: 3 images" in said.err
     assert "1 picture is there several times, for different genes: below/e2.png (e2), e0.PNG (e0)" in said.err
+
+
+def test_a_picture_whose_row_has_no_stage_range_is_named_by_the_table(flyannot, pictures):
+    (pictures / "images.csv").write_text("image,gene,stage_range\ne1,Dl,4-6\ne0.PNG,twi,\n")
+    said = flyannot("check mine", code=0)
+    assert "does not name" not in said.out and "no stage range" in said.err

@@ -53,6 +53,22 @@ def test_what_is_mixed_in_the_two_colours_comes_apart_again(rng):
     assert np.abs(separate_stain(rgb) - alone[:, None]).max() < 0.05
 
 
+def test_in_blue_light_the_tissue_shows_and_hardly_any_stain(picture, rng):
+    stain, tissue = (np.array(one) / np.linalg.norm(one) for one in (STAIN, TISSUE))
+    pixels = np.full((*STANDARD_PX, 3), 255, np.uint8)
+    pixels[LEFT], pixels[RIGHT] = (np.rint(255 * 10.0 ** -(0.7 * one)) for one in (stain, tissue))
+    path = picture(Image.fromarray(pixels), format="PNG")
+    blue = read_embryo(path, ExtractOptions(stride_px=16, channel="blue"))[0]
+    np.testing.assert_array_equal(blue, pixels[..., 2])
+    grey = read_grey(path)
+    assert 255 - blue[LEFT].mean() < 0.5 * (255 - grey[LEFT].mean())
+    assert abs(blue[RIGHT].mean() - grey[RIGHT].mean()) < 20
+    plain = picture(Image.fromarray(rng.integers(0, 256, (64, 200)).astype(np.uint8)), format="PNG")
+    np.testing.assert_array_equal(
+        read_embryo(plain, ExtractOptions(stride_px=16, channel="blue"))[0], read_grey(plain)
+    )
+
+
 @pytest.mark.parametrize("mode", ["L", "RGB", "1", "I;16", "P"])
 def test_a_picture_without_colour_gives_its_grey_levels(picture, rng, mode):
     grey = rng.integers(0, 256, (64, 200)).astype(np.uint8)
