@@ -34,10 +34,10 @@ _MAX_SHOWN = 3  # printed patches of an image
     type=OptionParamType(StageRangeType()),
     help="The stage range of pictures without a table; or the only stage range of a data set to explain.",
 )
-@add_options(selection=(Selection, ["columns"]))
+@add_options(selection=(Selection, ["recursive", "columns"]))
 @out_folder_option("Write pictures and a table to this new folder.", required=False)
 @overwrite_option("Write into a folder that is not empty.")
-def command(model, images, terms, genes, stage_range, folder, force, selection):
+def command(model, images, terms, genes, stage_range, selection, folder, force):
     """Show which patches of an image support or oppose a term.
 
     The contributions of the patches and the intercept sum exactly to the decision value. MODEL comes from
@@ -53,9 +53,8 @@ def command(model, images, terms, genes, stage_range, folder, force, selection):
     from flyannot.dataset.images import read_named_images, select_images
     from flyannot.pipeline.explain import draw_explanations, explain
 
-    chosen = select_images(
-        read_named_images(images, stage_range), genes=genes, stage_ranges=[stage_range] if stage_range else ()
-    )
+    named = read_named_images(images, stage_range, is_recursive=selection.recursive)
+    chosen = select_images(named, genes=genes, stage_ranges=[stage_range] if stage_range else ())
     explanations = explain(model, chosen, terms=terms)
     if folder is None:
         pairs = ((explained, [image.name for image in explained.images]) for explained in explanations)

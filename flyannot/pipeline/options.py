@@ -19,6 +19,7 @@ from flyannot.base.options import (
     option,
 )
 from flyannot.base.stage_ranges import StageRangeType
+from flyannot.base.views import ViewType
 from flyannot.sparse.learners import LEARNERS
 
 N_ATOMS = 1000  # default if there are enough patches
@@ -60,7 +61,7 @@ class Selection(Options):
         stands_for="all",
     )
     view: tuple = option(
-        (), TupleType(TextType()), "Only images of this view (repeatable), such as lateral.", stands_for="all"
+        (), TupleType(ViewType()), "Only images of this view (repeatable), such as lateral.", stands_for="all"
     )
     guess_stages: bool = option(
         False,
@@ -68,6 +69,9 @@ class Selection(Options):
         "Guess the stage range of every image that has none (or unknown, ?, NA) from its picture. Such "
         "images get a warning: four in ten guesses are wrong.",
         more=True,
+    )
+    recursive: bool = option(
+        False, FlagType(), "Also take the pictures in folders below a folder of pictures.", more=True
     )
     columns: tuple = option(
         (),

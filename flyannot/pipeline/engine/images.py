@@ -42,11 +42,12 @@ def read_chosen_images(paths, selection, otherwise=None):
     otherwise : stage range of pictures without a table, if the selection decides nothing; None if not known
     """
     only = selection.stage_range[0] if len(selection.stage_range) == 1 else None
+    is_recursive = selection.recursive
     if only or not selection.guess_stages:
-        return read_named_images(paths, only or otherwise, unknown_stage=only)
+        return read_named_images(paths, only or otherwise, unknown_stage=only, is_recursive=is_recursive)
     from flyannot.pipeline.stage_model import guess_stage_ranges  # imported here, because it is rarely needed
 
-    return guess_stage_ranges(read_named_images(paths, "", unknown_stage=""))
+    return guess_stage_ranges(read_named_images(paths, "", unknown_stage="", is_recursive=is_recursive))
 
 
 def sort_images(images):
