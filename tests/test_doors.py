@@ -30,6 +30,7 @@ DOORS = {
     "HDF5": tuple(f"files/hdf5/{name}.py" for name in STORE),
     "pictures": ("images/image_file.py", "images/microscope_file.py"),
     "arrays": ("dataset/importers/vectors.py",),
+    "matrices": ("files/matrix.py",),
     "bytes for a digest": ("files/digest.py",),
     "outputs": ("files/atomic_file.py",),
 }

@@ -92,9 +92,24 @@ def build_task(request):
         return _annotate_features_task(
             model, sources[0], request.out, request.options, stage_ranges=stage_ranges
         )
-    images = read_chosen_images(sources, chosen, otherwise=_only_stage_range(model))
-    images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
+    images = read_images_for_model(model, sources, chosen)
     return annotate_task(model, images, request.out, request.options)
+
+
+def read_images_for_model(model, paths, selection, *, genes=()):
+    """Return the images that a command names for a model, each with a stage range.
+
+    Pictures without a table get the stage range that is selected, guessed, or the only one of the model.
+
+    Parameters
+    ----------
+    model : Path of the model file
+    paths : as in `read_named_images`
+    selection : Selection
+    genes : names of genes to which the images are limited; empty for all
+    """
+    images = read_chosen_images(paths, selection, otherwise=_only_stage_range(model))
+    return select_images(images, genes=genes, views=selection.view, stage_ranges=selection.stage_range)
 
 
 def _only_stage_range(model):
