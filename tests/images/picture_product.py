@@ -40,6 +40,7 @@ BITS = {
     "1": (1, 1, False),
     "2": (2, 2, False),
     "4": (4, 4, False),
+    "5": (5, 5, False),
     "8": (8, 8, False),
     "10 packed": (10, 10, False),
     "12 packed": (12, 12, False),
@@ -284,16 +285,19 @@ def png(case, numbers, samples):
 
 
 # ---------------------------------------------------------------------------------------------------- BMP
-def run_lengths(row):
-    """Return the bytes of a row of indices in Windows' run lengths of 8 bits."""
+def run_lengths(row, bits):
+    """Return the bytes of a row of indices of 4 or 8 bits in Windows' run lengths."""
     coded = b""
-    place = 0
-    while place < len(row):
-        if place + 3 <= len(row):  # three indices as they are, and a byte that fills the word
-            coded += bytes([0, 3, *row[place : place + 3], 0])
-        else:
-            coded += b"".join(bytes([1, index]) for index in row[place:])
-        place += 3
+    for place in range(0, len(row), 3):
+        some = row[place : place + 3].tolist()
+        runs = some if bits == 8 else [index * 17 for index in some]
+        if len(set(some)) == 1:
+            coded += bytes([len(some), runs[0]])
+        elif len(some) < 3:
+            coded += b"".join(bytes([1, run]) for run in runs)
+        else:  # three indices as they are, in whole words
+            as_they_are = [*some, 0] if bits == 8 else [some[0] << 4 | some[1], some[2] << 4]
+            coded += bytes([0, 3, *as_they_are])
     return coded + b"\0\0"
 
 
@@ -307,15 +311,19 @@ def bmp(case, numbers, samples):
         grey = np.arange(2**bits)[:, None] * 255 // (2**bits - 1) * np.ones(3, int)
         grey = grey if case.colour == "grey" else 255 - grey
         colours = grey if numbers.palette is None else numbers.palette
-        table = b"".join(bytes([*colour[::-1].tolist(), 0]) for colour in colours)
+        filler = [] if "os2" in container else [0]
+        table = b"".join(bytes([*colour[::-1].tolist(), *filler]) for colour in colours)
         rows = pack_rows(samples, bits)
         if "rle" in container:
-            rows, method = [run_lengths(row) for row in rows], 1
+            rows, method = [run_lengths(row, bits) for row in samples[..., 0]], 1 if bits == 8 else 2
             rows[0] += b"\0\1"  # the row that is stored last ends the picture
     elif "32" in container or case.colour == "rgba":
         bits = 32
         alpha = samples[..., 3:] if case.colour == "rgba" else np.zeros_like(samples[..., :1])
         rows = [row.tobytes() for row in np.dstack([samples[..., 2::-1], alpha])]
+    elif case.bits == "5":
+        bits = 16
+        rows = [row.astype("<u2").tobytes() for row in samples.astype(int) @ (2**10, 2**5, 1)]
     else:
         bits = 24
         rows = [row.tobytes() for row in samples[..., ::-1]]
@@ -327,11 +335,13 @@ def bmp(case, numbers, samples):
     else:
         signed_height = height
         rows = rows[::-1]
-    pixels = b"".join(row + b"\0" * (0 if method == 1 else -len(row) % 4) for row in rows)
+    pixels = b"".join(row + b"\0" * (0 if method in (1, 2) else -len(row) % 4) for row in rows)
     about = struct.pack(
         "<IiiHHIIiiII", n_bytes, width, signed_height, 1, bits, method, len(pixels), 2835, 2835, 0, 0
     )
     about = (about + masks + (b"BGRs" if n_bytes > 56 else b"")).ljust(n_bytes, b"\0") + table
+    if "os2" in container:
+        about = struct.pack("<IHHHH", 12, width, height, 1, bits) + table
     start = 14 + len(about)
     return b"BM" + struct.pack("<IHHI", start + len(pixels), 0, 0, start) + about + pixels
 
@@ -605,7 +615,9 @@ CONTAINERS = {
     "png with sBIT": Container(png, tuple(PNG_TYPES), (*UP_TO_BYTE, "16")),
     "bmp": Container(bmp, (*IN_BITMAP, "rgb"), ("1", "4", "8"), False),
     "bmp from the top": Container(bmp, (*IN_BITMAP, "rgb"), ("1", "4", "8"), False),
-    "bmp rle": Container(bmp, IN_BITMAP, ("8",), False),
+    "bmp rle": Container(bmp, IN_BITMAP, ("4", "8"), False),
+    "bmp os2": Container(bmp, (*IN_BITMAP, "rgb"), ("1", "4", "8"), False),
+    "bmp 16 bits": Container(bmp, ("rgb",), ("5",), False),
     **{
         f"bmp 32 bits {version}": Container(bmp, ("rgb", "rgba") if version else ("rgb",), ("8",), False)
         for version in ("", "v3", "v4", "v5")

@@ -25,7 +25,9 @@ def largest_difference(case, mode):
     """Return how far from the shown picture a right one may be, in grey levels: whole numbers are rounded."""
     if CONTAINERS[case.container].is_lossy:
         return 3.01 if mode == "RGB" else 1.51
-    return 0.51 if case.bits in UP_TO_BYTE and case.colour not in TRANSLUCENT else 1.01
+    if case.bits in UP_TO_BYTE and case.colour not in TRANSLUCENT:
+        return 0.51
+    return 1.01 if mode == "RGB" else 1.51
 
 
 def check_case(case, folder):
