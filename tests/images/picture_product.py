@@ -16,7 +16,7 @@ import numpy as np
 import tifffile
 from PIL import Image
 
-WIDTH, HEIGHT = 37, 21  # tiles of 16, blocks of 8 pixels and bytes of 8 bits divide neither
+USUAL_SIZE = 21, 37  # tiles of 16, blocks of 8 pixels and bytes of 8 bits divide neither
 WHITE_PAPER = 255.0
 
 # The samples of a pixel in each colour form.
@@ -88,6 +88,12 @@ class Numbers(NamedTuple):
     transparent: tuple | None = None
 
 
+def picture_size(seed):
+    """Return (height, width) in pixels of the picture with a seed: the usual size for 0, else any size."""
+    sides = np.random.default_rng(seed).integers(2, 41, 2).tolist()
+    return tuple(sides) if seed else USUAL_SIZE
+
+
 def make_numbers(case):
     """Draw the numbers of a picture of random blocks, none like another, with black and white among them."""
     return _draw_numbers(case.colour, case.bits, case.seed, 8 if CONTAINERS[case.container].is_lossy else 3)
@@ -96,12 +102,13 @@ def make_numbers(case):
 @cache
 def _draw_numbers(colour, bits, seed, block_px):
     rng = np.random.default_rng(seed)
+    height, width = picture_size(seed)
     stored_bits, used_bits, is_stated = BITS[bits]
     is_float = used_bits is None
     white = (255.0 if bits.endswith("255") else 1.0) if is_float else 2**used_bits - 1
-    n_blocks = -(-HEIGHT // block_px), -(-WIDTH // block_px), COLOURS[colour]
+    n_blocks = max(2, -(-height // block_px)), max(3, -(-width // block_px)), COLOURS[colour]
     light = rng.integers(0, 256, n_blocks) / 255
-    light.reshape(-1, n_blocks[2])[:2] = [[0.0], [1.0]]
+    light.reshape(-1, n_blocks[2])[:2] = [[1.0], [0.0]]
     palette = transparent = None
     if "associated" in colour or "alpha" in colour or colour == "rgba":
         light[..., -1] = rng.choice([0, 0.4, 1], n_blocks[:2])
@@ -122,7 +129,7 @@ def _draw_numbers(colour, bits, seed, block_px):
         # A second colour differs from the transparent one in the last bit of the last sample only.
         if "palette" not in colour:
             samples[0, 2] = (*transparent[:-1], transparent[-1] ^ 1)
-    samples = samples.repeat(block_px, axis=0).repeat(block_px, axis=1)[:HEIGHT, :WIDTH]
+    samples = samples.repeat(block_px, axis=0).repeat(block_px, axis=1)[:height, :width]
     dtype = {32: "float32", 64: "float64"}[stored_bits] if is_float else "uint8"
     dtype = "uint16" if 8 < stored_bits <= 16 else dtype
     return Numbers(samples.astype(dtype), white, palette, transparent)
@@ -137,9 +144,10 @@ def shown_picture(case):
 def _shown_picture(colour, bits, seed, block_px):
     numbers = _draw_numbers(colour, bits, seed, block_px)
     known = {}
-    shown = np.empty((HEIGHT, WIDTH, 3))
-    for y in range(HEIGHT):
-        for x in range(WIDTH):
+    height, width, _ = numbers.samples.shape
+    shown = np.empty((height, width, 3))
+    for y in range(height):
+        for x in range(width):
             sample = tuple(numbers.samples[y, x].tolist())
             if sample not in known:
                 known[sample] = shown_colour(colour, sample, numbers)
@@ -187,21 +195,21 @@ def turned(samples, orientation):
     """Return the picture as it is stored with an orientation of TIFF or EXIF."""
     stored_side = samples.shape[:2] if orientation < 5 else samples.shape[1::-1]
     stored = np.empty((*stored_side, samples.shape[2]), samples.dtype)
-    for (row, column), (y, x) in _places(orientation).items():
+    for (row, column), (y, x) in _places(orientation, *samples.shape[:2]).items():
         stored[row, column] = samples[y, x]
     return stored
 
 
 @cache
-def _places(orientation):
+def _places(orientation, height, width):
     """Return for each row and column of the stored picture the row and column where it is shown.
 
     The standards name the side of the shown picture that row 0 is, and the side that column 0 is.
     """
     places = {}
-    for y in range(HEIGHT):
-        for x in range(WIDTH):
-            from_left, from_top, from_right, from_bottom = x, y, WIDTH - 1 - x, HEIGHT - 1 - y
+    for y in range(height):
+        for x in range(width):
+            from_left, from_top, from_right, from_bottom = x, y, width - 1 - x, height - 1 - y
             place = {
                 1: (from_top, from_left),
                 2: (from_top, from_right),
@@ -367,7 +375,7 @@ def by_pillow(case, numbers, samples):
             options |= {"quality": 100, "subsampling": 0, "progressive": "progressive" in case.container}
             image.save(buffer, "JPEG", **options)
         case "mpo":
-            preview = image.resize((10, 6)).transpose(Image.Transpose.ROTATE_180)
+            preview = image.resize((2, 3)).transpose(Image.Transpose.ROTATE_180)
             options |= {"quality": 100, "subsampling": 0}
             image.save(buffer, "MPO", save_all=True, append_images=[preview], **options)
         case "gif":
