@@ -14,12 +14,14 @@ import zlib
 from flyannot.base.errors import DataError
 from flyannot.base.text import escape_unprintable
 
-MAX_PIXELS = 24_000_000  # checked in the header, before anything is decoded
-MAX_DEEP_PIXELS = 12_000_000  # pixels of more than 8 bits, or CMYK, take more memory to decode
+MAX_PIXELS = 50_000_000  # checked in the header, before anything is decoded
+MAX_UNPACKED_BYTES = 400_000_000  # of a plane as it is stored; 50 million pixels of CMYK with 16 bits
+_MAX_TILE_PIXELS = 24_000_000  # a tile may be larger than its picture
 MAX_SIDE = 65_535  # decoders need some bytes for every row
 MAX_CHUNKS = 1_000  # chunks of a PNG, besides the chunks of its pixels
 MAX_PAGES = 100_000  # pages of a TIFF
-MAX_SCAN_PIXELS = 240_000_000  # pixels times scans of a JPEG; a progressive JPEG has about ten scans
+MAX_SCAN_PIXELS = 240_000_000  # pixels times scans of a JPEG
+USUAL_SCANS = 12  # a progressive JPEG has about ten scans
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 JPEG_SIGNATURE = b"\xff\xd8\xff"
@@ -76,14 +78,14 @@ def printable_path(path):
     return escape_unprintable(os.fsdecode(path), keep="")
 
 
-def require_image_size(path, width, height, n_bytes=1):
+def require_image_size(path, width, height, pixel_bytes=1):
     """Raise an UnusableImage unless a picture has at least one pixel, and not too many.
 
-    n_bytes : bytes of a number, which count for the limit
+    pixel_bytes : bytes of an unpacked pixel
     """
     if width < 1 or height < 1:
         raise unreadable_image_error(path, "it has no pixels")
-    most = MAX_PIXELS if n_bytes == 1 else MAX_DEEP_PIXELS * 4 // max(4, n_bytes)
+    most = min(MAX_PIXELS, MAX_UNPACKED_BYTES // max(1, pixel_bytes))
     if width * height > most:
         raise too_large_image_error(path, f" ({width} x {height} pixels)", most)
     longest = max(width, height)
@@ -93,8 +95,8 @@ def require_image_size(path, width, height, n_bytes=1):
 
 def require_tile_size(path, width, height):
     """Raise UnusableImage if the tiles of a TIFF have too many pixels."""
-    if width * height > MAX_PIXELS:
-        raise too_large_image_error(path, f" (tiles of {width} x {height} pixels)")
+    if width * height > _MAX_TILE_PIXELS:
+        raise too_large_image_error(path, f" (tiles of {width} x {height} pixels)", _MAX_TILE_PIXELS)
 
 
 def require_whole_file(path, file):
@@ -167,10 +169,10 @@ def _next_number(file, form):
 
 
 def require_few_scans(path, file, n_pixels):
-    """Raise UnusableImage if an open file is a JPEG whose scans would take seconds to decode."""
+    """Raise UnusableImage if the scans of an open JPEG would take seconds to decode."""
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        n_scans = count_jpeg_scans(content) if content[:3] == JPEG_SIGNATURE else 0
-    if n_scans * n_pixels > MAX_SCAN_PIXELS:
+        n_scans = count_jpeg_scans(content)
+    if n_scans > max(USUAL_SCANS, MAX_SCAN_PIXELS // n_pixels):
         raise unreadable_image_error(path, f"{n_scans} scans, which take too long to decode")
 
 
