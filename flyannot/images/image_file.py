@@ -6,15 +6,16 @@ scenes of a file; one plane is read as it is stored, and `normalise` makes grey 
 
 import os
 import warnings
+from contextlib import suppress
 from functools import cache
 
 from flyannot.base.errors import FlyannotError
 from flyannot.files.text_files import open_regular_file
-from flyannot.images.address import Axis, choose_plane
+from flyannot.images.address import Axis, choose_plane, split_address, split_rotation
 from flyannot.images.microscope_file import open_czi, open_lif
 from flyannot.images.normalise import normalise
 from flyannot.images.pillow_file import open_heif, open_pillow
-from flyannot.images.tiff_file import open_tiff
+from flyannot.images.tiff_file import find_sisters, open_tiff
 from flyannot.images.unreadable import (
     TIFF_SIGNATURES,
     require_image_size,
@@ -74,6 +75,21 @@ def decode_image(path, mode, planes=(), usual_planes=()):
         raise unreadable_image_error(path, error.strerror or _damaged(error)) from error
     except Exception as error:  # decoders raise any error for a hostile file: KeyError, struct.error, ...
         raise unreadable_image_error(path, _damaged(error)) from error
+
+
+def image_files(address):
+    """Return the paths of the files of which the picture at an address consists: its own, then any others.
+
+    The other files are those of a set of OME-TIFFs from which the plane may be read.
+    """
+    path, planes, _ = split_address(address)
+    others = []
+    # A file that cannot be read now has no others; why it cannot be read is said when it is decoded.
+    with suppress(Exception), open_regular_file(path) as file:
+        if file.read(4) in TIFF_SIGNATURES:
+            file.seek(0)
+            others = find_sisters(path, file, split_rotation(address, planes)[1])
+    return [path, *others]
 
 
 @cache

@@ -1,27 +1,30 @@
-"""TIFF files: plain, of several pages, of ImageJ, OME-TIFF.
+"""TIFF files: plain, of several pages, of ImageJ, OME-TIFF and sets of OME-TIFFs.
 
 tifffile reads the structure, and imagecodecs unpacks.  Neither opens a second file: the planes of an OME-TIFF
-are looked up here, and a plane that lies in another file is refused.
+are looked up by `ome_tiff`, and the other files of a set are opened here.
 """
 
 import logging
 import math
-import os
 import re
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import numpy as np
 
+from flyannot.base.text import pluralise
+from flyannot.files.text_files import open_regular_file
 from flyannot.images.address import AXIS_NAMES, name_axes
+from flyannot.images.ome_tiff import find_sister_paths, parse_ome, sister_error, sister_path
 from flyannot.images.scene import N_COLOURS, Scene, StoredPlane
 from flyannot.images.unreadable import (
-    MAX_PAGES,
+    TIFF_SIGNATURES,
+    UnusableImage,
+    require_image_size,
     require_tile_size,
+    require_whole_file,
     unknown_pixel_type_error,
     unreadable_image_error,
 )
-from flyannot.images.xml_metadata import parse_count, parse_xml
 
 _SHORT = "damaged or cut short (the file ends before the plane does)"
 _MISSING = "damaged or cut short (a page of the TIFF is missing)"
@@ -35,41 +38,28 @@ _NOT_CMYK = 2
 _FAX = range(2, 5)  # compressions, whose white is 0 unless the file says otherwise
 _UNPACKED_AS_RGB = {6, 7, 33003, 33005, 33007, 34712, 34892, 50001, 50002}  # compressions of whole pictures
 _ALPHA = {1: "premultiplied", 2: "straight"}  # values of the tag ExtraSamples
-_BYTES = {
-    "int8": 1,
-    "uint8": 1,
-    "bit": 1,
-    "int16": 2,
-    "uint16": 2,
-    "double": 8,
-    "complex": 8,
-}  # of OME's types
-
-
-class _Place(NamedTuple):
-    """Where a plane of an OME-TIFF lies: the name of a file, "" for this one, and the number of a page."""
-
-    file_name: str
-    page: int
 
 
 @contextmanager
 def open_tiff(path, file):
     """Open a TIFF, and yield a Scene for each series."""
-    import tifffile
-
-    logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # a bad file gets one line: ours
-    # Without these three, tifffile would open other files of the folder.
-    with tifffile.TiffFile(file, is_ome=False, is_mmstack=False, is_ndtiff=False) as tiff:
-        root = _ome_root(tiff.pages.first)
-        if root is not None:
-            yield [_ome_scene(path, tiff, root, image) for image in root.iterfind("{*}Image/{*}Pixels/..")]
+    with _open_structure(file) as tiff:
+        if images := parse_ome(path, tiff.pages.first.description)[1]:
+            yield [_ome_scene(path, tiff, image) for image in images]
             return
         all_series = tiff.series
         if tiff.is_imagej and all_series[0].kind != "imagej" and _claims_images(tiff):
             raise unreadable_image_error(path, _SHORT)
         full_size = [series for series in all_series if not series.keyframe.is_reduced] or all_series
         yield [_scene(path, tiff, series) for series in full_size]
+
+
+def _open_structure(file):
+    """Return the TiffFile of an open file; tifffile opens no other files of the folder."""
+    import tifffile
+
+    logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # a bad file gets one line: ours
+    return tifffile.TiffFile(file, is_ome=False, is_mmstack=False, is_ndtiff=False)
 
 
 def _claims_images(tiff):
@@ -253,109 +243,68 @@ def _require_whole(path, page):
         raise unreadable_image_error(path, _SHORT)
 
 
-def _ome_root(page):
-    """Return the root element of the OME metadata of a TIFF, from its first page; None without images."""
-    if "<OME" not in page.description[:10_000]:
-        return None
-    root = parse_xml(page.description)
-    return root if root.find("{*}Image/{*}Pixels") is not None else None
-
-
-def _ome_scene(path, tiff, root, image):
-    """Return the Scene of one image of an OME-TIFF.
-
-    root, image : elements of the OME metadata
-    """
-    pixels = image.find("{*}Pixels")
-    channels = pixels.findall("{*}Channel")
-    n_samples = max(1, parse_count(channels[0].get("SamplesPerPixel", "1"))) if channels else 1
-    sizes = {letter: parse_count(pixels.get(f"Size{letter}", "1")) for letter in "XYZCT"}
-    sizes["C"] //= n_samples
-    outer = [letter for letter in reversed(pixels.get("DimensionOrder", "XYZCT")) if letter in "ZCT"]
-    shape = tuple(max(1, sizes[letter]) for letter in outer)
-    places = _ome_places(path, tiff, root, pixels, outer, shape)
-    used_bits = parse_count(pixels.get("SignificantBits", "0"))
+def _ome_scene(path, tiff, image):
+    """Return the Scene of an OmeImage."""
 
     def read(chosen):
-        number = int(np.ravel_multi_index([chosen[AXIS_NAMES[letter]] for letter in outer], shape))
-        if number not in places:
-            raise unreadable_image_error(path, "damaged or cut short (the plane is missing)")
-        with _open_place(path, tiff, places[number]) as page:
-            if _size(page) != (sizes["X"], sizes["Y"]):
+        run, number = image.find_plane(path, chosen)
+        with _open_file_of(path, tiff, run) as opened:
+            n_pages = len(opened.pages)
+            if number >= n_pages:
+                place = f"lies on page {number + 1:,} of a file that has {pluralise(n_pages, 'page')}"
+                raise unreadable_image_error(path, f"{image.describe(chosen)} {place}")
+            page = opened.pages[number]
+            if _size(page) != image.size:
                 raise unreadable_image_error(path, "its metadata do not fit its pages")
-            return _read_page(path, page, chosen, about=tiff.pages.first, used_bits=used_bits)
+            require_image_size(path, *image.size, _pixel_bytes(page))
+            return _read_page(path, page, chosen, about=opened.pages.first, used_bits=image.used_bits)
 
-    names = tuple(channel.get("Name", "") for channel in channels)
-    axes = name_axes(zip(outer, shape), names)
-    pixel_bytes = n_samples * _BYTES.get(pixels.get("Type", ""), 4)
-    return Scene(_series_name(image.get("Name")), axes, (sizes["X"], sizes["Y"]), pixel_bytes, read)
-
-
-def _ome_places(path, tiff, root, pixels, outer, shape):
-    """Return where the planes of an image of an OME-TIFF lie.
-
-    Parameters
-    ----------
-    path, tiff, root : as in `_ome_scene`
-    pixels : element of the OME metadata
-    outer : list of the letters of its axes, the slowest first
-    shape : tuple of their lengths
-
-    Returns
-    -------
-    places : dict from the number of a plane, with the last axis the fastest, to its _Place
-
-    Raises
-    ------
-    UnusableImage
-        If the metadata claim too many planes.
-    """
-    n_planes = math.prod(shape)
-    data = pixels.findall("{*}TiffData")
-    claimed = max(
-        [n_planes, *(parse_count(e.get(name, "0")) for e in data for name in ("PlaneCount", "NumPlanes"))]
-    )
-    if claimed > MAX_PAGES:
-        raise unreadable_image_error(path, f"it claims {claimed:,} planes, more than {MAX_PAGES:,}")
-    if not data:
-        return {number: _Place("", number) for number in range(min(n_planes, len(tiff.pages)))}
-    places = {}
-    for element in data:
-        first = [parse_count(element.get(f"First{letter}", "0")) for letter in outer]
-        if any(n >= length for n, length in zip(first, shape)):
-            continue  # ImageJ writes such metadata for a part of a picture
-        number = int(np.ravel_multi_index(first, shape))
-        page = parse_count(element.get("IFD", "0"))
-        uuid = element.find("{*}UUID")
-        file_name = "" if uuid is None or _is_own(path, root, uuid) else uuid.get("FileName", "")
-        n_rest = n_planes - number if file_name else min(n_planes - number, len(tiff.pages) - page)
-        count = element.get("PlaneCount", element.get("NumPlanes", "1" if "IFD" in element.attrib else ""))
-        for k in range(min(parse_count(count) or n_rest, n_planes - number)):
-            places[number + k] = _Place(file_name, page + k)
-    return places
-
-
-def _is_own(path, root, uuid):
-    """Return whether a UUID element of OME metadata means the file at `path`, whatever its name is now."""
-    is_name = uuid.get("FileName", "").casefold() in ("", os.path.basename(os.fspath(path)).casefold())
-    return is_name or bool(uuid.text) and uuid.text == root.get("UUID")
+    return Scene(_series_name(image.name), image.axes, image.size, 1, read)
 
 
 @contextmanager
-def _open_place(path, tiff, place):
-    """Yield the page of tifffile at a _Place of an OME-TIFF.
+def _open_file_of(path, tiff, run):
+    """Yield the TiffFile that has the planes of a PlaneRun.
+
+    path, tiff : the file that has the XML
 
     Raises
     ------
     UnusableImage
-        If the page is missing, or lies in another file.
+        If the planes lie in another file that is missing, or that is not the file of the set.
     """
-    if place.file_name:
-        raise unreadable_image_error(
-            path,
-            f"this plane lies in another file, {place.file_name}",
-            fix=f"name the plane of {place.file_name} in the table",
-        )
-    if place.page >= len(tiff.pages):
-        raise unreadable_image_error(path, _MISSING)
-    yield tiff.pages[place.page]
+    if run.file is None:
+        yield tiff
+        return
+    sister = sister_path(path, run)
+    try:
+        file = open_regular_file(sister)
+    except OSError as error:
+        raise sister_error(path, run.file, f"which is {error.strerror}") from error
+    with file:
+        _require_whole_tiff(path, run, file)
+        with _open_structure(file) as opened:
+            uuid, _ = parse_ome(sister, opened.pages.first.description)
+            if uuid and run.uuid and uuid != run.uuid:
+                raise sister_error(path, run.file, "which is another file now")
+            yield opened
+
+
+def _require_whole_tiff(path, run, file):
+    """Raise an UnusableImage unless the open file of a PlaneRun is a TIFF with all its pages."""
+    if file.read(4) not in TIFF_SIGNATURES:
+        raise sister_error(path, run.file, "which is not a TIFF file")
+    file.seek(0)
+    try:
+        require_whole_file(path, file)
+    except UnusableImage as error:
+        raise sister_error(path, run.file, f"which is {error.reason}") from error
+
+
+def find_sisters(path, file, planes):
+    """Return the paths of the other files from which the chosen plane of an open TIFF may be read.
+
+    path : path of the file; planes : sequence of str, such as "scene=2"
+    """
+    with _open_structure(file) as tiff:
+        return find_sister_paths(path, tiff.pages.first.description, planes)

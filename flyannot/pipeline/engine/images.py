@@ -13,6 +13,7 @@ from flyannot.dataset.paths import IMAGES, find_table
 from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
 from flyannot.images.address import photograph_name
+from flyannot.images.image_file import image_files
 from flyannot.jobs.executor import map_ordered
 from flyannot.pipeline.engine.parts import OutputPart, create_part, cut_into_parts, part_path, select_share
 from flyannot.pipeline.engine.task import PartsTask
@@ -175,8 +176,16 @@ def _describe_image(image):
 
 def _file_digests(images):
     """Return the digests of the files of images, read on the threads of this process."""
-    by_part = map_ordered(lambda some: [_file_digest(i.file) for i in some], cut_into_parts(images))
+    by_part = map_ordered(lambda some: [_image_digest(i.address) for i in some], cut_into_parts(images))
     return chain.from_iterable(by_part)
+
+
+def _image_digest(address):
+    """Return the digest of the file of an image, or one digest of all files of which it consists."""
+    file, *others = image_files(address)
+    digest = _file_digest(file)
+    by_name = [[os.path.basename(path), _file_digest(path)] for path in others]
+    return json_digest([digest, *by_name]) if by_name else digest
 
 
 def _file_digest(path):
