@@ -155,7 +155,7 @@ def _read_page(path, page, chosen, *, about, used_bits=0, skipped=0):
         first = chosen.get("channel", 0) if _sample_axis(key) else 0
         samples = samples[..., first : first + n_colours]
     tags = page.tags if hasattr(page, "tags") else key.tags
-    usual = about.tags.valueof(_ORIENTATION, 1) if about.is_ome else 1
+    usual = about.tags.valueof(_ORIENTATION, 1) if about.is_ome or about.is_imagej else 1
     bits = key.bitspersample if isinstance(key.bitspersample, int) else 0
     return StoredPlane(
         samples,
