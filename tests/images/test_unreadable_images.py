@@ -185,8 +185,8 @@ def test_a_png_with_a_bit_flipped_is_refused(picture, rng, trials):
 def test_a_png_of_very_many_chunks_is_refused_before_it_is_opened(picture):
     whole = encoded(embryo(), format="PNG")
     head, text = 33, chunk(b"tEXt", b"a\0b")
-    assert decode_image(picture(whole[:head] + 900 * text + whole[head:]), "L").shape == (128, 320)
-    assert "chunks" in reason(picture(whole[:head] + 1100 * text + whole[head:]))
+    assert decode_image(picture(whole[:head] + 9_000 * text + whole[head:]), "L").shape == (128, 320)
+    assert "chunks" in reason(picture(whole[:head] + 100_100 * text + whole[head:]))
 
 
 def test_a_jpeg_of_very_many_scans_is_refused(picture):
