@@ -24,6 +24,7 @@ from flyannot.images.xml_metadata import parse_count, parse_xml
 
 MAX_FILES = 10_000  # files that the XML of a set may name
 MAX_XML = 2**25  # characters of the XML, which takes ten times as many bytes when it is parsed
+_MAX_SHOWN = 255  # characters of a name, as many as a file system allows
 _START = 10_000  # characters among which the name of the root element stands
 
 
@@ -195,7 +196,7 @@ def sister_error(path, name, why):
     """
     return unreadable_image_error(
         path,
-        f"the plane lies in the file {printable_path(name) or 'without a name'}, {why}",
+        f"the plane lies in the file {printable_path(name[:_MAX_SHOWN]) or 'without a name'}, {why}",
         fix="keep all files of the set in one folder, with the names that the microscope gave them",
     )
 

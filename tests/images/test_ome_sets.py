@@ -161,6 +161,7 @@ def lead_out(folder):
         "text": "not a TIFF",
         "empty": "not a TIFF",
         "gone": "not in its folder",
+        "n" * 100_000: "not in its folder",
     }
 
 
@@ -171,7 +172,8 @@ def test_no_name_leads_out_of_the_folder_and_a_pipe_does_not_hang(tmp_path):
         images = pixels(tiff_data("A.ome.tif")) + pixels(tiff_data("B.ome.tif").replace("B.ome.tif", name), 1)
         path = write_file(folder / "A.ome.tif", 0, images)
         np.testing.assert_array_equal(read_picture(f"{path}#scene=1", "L"), plane(0))
-        assert why in reason(f"{path}#scene=2"), name
+        said = reason(f"{path}#scene=2")
+        assert why in said and len(said) < 1_000, name
         for file in image_files(f"{path}#scene=2"):
             assert os.path.dirname(file) == str(folder), "nothing else is read for the digest"
 
