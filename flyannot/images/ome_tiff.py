@@ -8,6 +8,7 @@ the folder in which the picture lies.
 import math
 import os
 import re
+from collections import defaultdict
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -114,6 +115,36 @@ def parse_ome(path, xml):
     if len(names) > MAX_FILES:
         raise unreadable_image_error(path, f"it names {len(names):,} files, more than {MAX_FILES:,}")
     return uuid, images
+
+
+def find_own_planes(images, n_pages):
+    """Return the planes of a file that is one file of a set, as far as all its planes lie on one of an axis.
+
+    Parameters
+    ----------
+    images : list of OmeImage
+    n_pages : number of pages of the file
+
+    Returns
+    -------
+    planes : tuple of str, such as ("scene=2",); empty for a file that is no file of a set
+    """
+    own = [(k, image, run) for k, image in enumerate(images, 1) for run in image.runs if run.file is None]
+    if len(own) == sum(len(image.runs) for image in images):
+        return ()
+    numbers = defaultdict(set)  # of each axis that has several planes
+    n_left = MAX_PAGES
+    for scene, image, run in own:
+        shape = [axis.size for axis in image.axes]
+        n_planes = max(0, min(run.n_planes, n_pages - run.page, math.prod(shape) - run.first))
+        n_left -= n_planes + 1
+        if n_left < 0:
+            return ()
+        numbers["scene"].add(scene)
+        places = np.unravel_index(np.arange(run.first, run.first + n_planes), shape)
+        for axis, indices in zip(image.axes, places):
+            numbers[axis.name] |= set((indices + 1).tolist()) if axis.size > 1 else set()
+    return tuple(f"{axis}={min(some)}" for axis, some in numbers.items() if len(some) == 1)
 
 
 def _parse_image(path, element, uuid):
