@@ -192,7 +192,7 @@ def choose_plane(path, axes, planes, *, is_complete=True):
 
 
 def add_own_planes(planes, own):
-    """Return the chosen planes with those of the file itself before them.
+    """Return the chosen planes, and before them the planes of the file itself.
 
     The planes of the file itself are left out if one of them is chosen otherwise.
 
