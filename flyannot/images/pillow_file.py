@@ -1,4 +1,7 @@
-"""Pictures that Pillow unpacks: PNG, BMP, JPEG, GIF, WebP, and HEIC if pillow-heif is installed."""
+"""Pictures that Pillow unpacks: PNG, BMP, JPEG, GIF, WebP, and HEIC if pillow-heif is installed.
+
+OpenCV unpacks PNGs of 16-bit colour, of which Pillow keeps 8 bits.  It opens no file.
+"""
 
 import io
 import struct
@@ -8,6 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from flyannot.base.packages import import_optional
+from flyannot.images.geometry import load_opencv
 from flyannot.images.scene import Scene, StoredPlane
 from flyannot.images.unreadable import (
     JPEG_SIGNATURE,
@@ -30,7 +34,9 @@ _ORIENTATION = 274  # tag of EXIF
 _PNG_CHUNKS = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"eXIf", b"acTL", b"fcTL"}
 _PNG_TEXTS = {b"tEXt", b"zTXt", b"iTXt"}
 _MAX_TEXT_BYTES = 2**20  # of a text with an orientation
-_DEEP_COLOUR = {(16, 2), (16, 4), (16, 6)}  # bits and type of PNGs of which Pillow keeps 8 bits
+_PNG_TYPE = 25  # place of the byte with the type of a PNG, after its bits
+_GREY_AND_ALPHA = 4
+_DEEP_COLOUR = {(16, 2), (16, _GREY_AND_ALPHA), (16, 6)}  # bits and type of PNGs of which Pillow keeps 8 bits
 
 
 @contextmanager
@@ -53,11 +59,11 @@ def open_pillow(path, file, formats=FORMATS):
     from PIL import Image, ImageFile, UnidentifiedImageError
 
     ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have set it
-    start = file.read(26)
+    start = file.read(_PNG_TYPE + 1)
     file.seek(0)
-    bits = kind_of_png = used_bits = 0
+    bits = png_type = used_bits = 0
     if start.startswith(PNG_SIGNATURE):
-        bits, kind_of_png = start[24:26]
+        bits, png_type = start[_PNG_TYPE - 1 :]
         file, used_bits = _read_needed_chunks(file)
     try:
         picture = Image.open(file, formats=formats)
@@ -70,16 +76,15 @@ def open_pillow(path, file, formats=FORMATS):
         if picture.format != "MPO" and getattr(picture, "is_animated", False):
             fix = "save the one that shows the embryo"
             raise unreadable_image_error(path, "it contains several frames or pages", fix=fix)
-        is_deep = (bits, kind_of_png) in _DEEP_COLOUR
+        is_deep = (bits, png_type) in _DEEP_COLOUR
 
         def read(chosen):
             if start.startswith(JPEG_SIGNATURE):
                 require_few_scans(path, file, picture.width * picture.height)
-            plane = _read_deep_png(file, picture) if is_deep else _read(path, picture, bits)
+            plane = _read_deep_png(path, file, picture) if is_deep else _read(path, picture, bits)
             return plane._replace(used_bits=used_bits if bits == 16 else 0)
 
-        pixel_bytes = 2 * (kind_of_png % 4 + 2) if is_deep else {"I;16": 2, "I": 4}.get(picture.mode, 4)
-        yield [Scene("", [], picture.size, pixel_bytes, read)]
+        yield [Scene("", [], picture.size, 8 if is_deep else 4, read)]
 
 
 @contextmanager
@@ -118,18 +123,22 @@ def _read(path, picture, bits):
     )
 
 
-def _read_deep_png(file, picture):
+def _read_deep_png(path, file, picture):
     """Return the StoredPlane of a PNG of 16-bit colours, or of 16-bit grey levels with alpha.
 
-    file : BytesIO of the PNG; picture : the same, opened by Pillow
+    path : for messages; file : BytesIO of the PNG; picture : the PNG, opened by Pillow
     """
-    import imagecodecs
-
-    samples = imagecodecs.png_decode(file.getbuffer())
-    has_alpha = samples.shape[2] in (2, 4)
+    cv2 = load_opencv()
+    samples = cv2.imdecode(np.frombuffer(file.getbuffer(), np.uint8), cv2.IMREAD_UNCHANGED)
+    if samples is None:
+        raise unreadable_image_error(path, "damaged or cut short (the pixels of the PNG end too early)")
+    if file.getbuffer()[_PNG_TYPE] == _GREY_AND_ALPHA:
+        return StoredPlane(samples[..., ::3], "grey", alpha="straight", orientation=_orientation(picture))
+    has_alpha = samples.shape[2] == 4
+    cv2.cvtColor(samples, cv2.COLOR_BGRA2RGBA if has_alpha else cv2.COLOR_BGR2RGB, samples)
     return StoredPlane(
         samples,
-        "grey" if samples.shape[2] == 2 else "rgb",
+        "rgb",
         alpha="straight" if has_alpha else "",
         transparent=() if has_alpha else tuple(picture.info.get("transparency", ())),
         orientation=_orientation(picture),
