@@ -93,19 +93,22 @@ def parse_ome(path, xml):
     Parameters
     ----------
     path : path of the file that has the XML
-    xml : str, the description of its first page; text that is no XML of OME gives no image
+    xml : str, the description of its first page; other text gives no image
 
     Raises
     ------
     UnusableImage
-        If it is longer than MAX_XML, claims more than MAX_PAGES planes of an image, or names more than
-        MAX_FILES files.
+        If it is damaged or longer than MAX_XML, claims more than MAX_PAGES planes of an image, or names more
+        than MAX_FILES files.
     """
     if "OME" not in xml[:_START]:
         return "", []
     if len(xml) > MAX_XML:
         raise unreadable_image_error(path, f"its metadata have {len(xml):,} characters: at most {MAX_XML:,}")
     root = parse_xml(xml)
+    if root.tag == "x" and re.search(r"<([\w.-]+:)?OME\b", xml[:_START]):
+        fix = "save it again in the microscope's software, or save the wanted plane as a plain TIFF"
+        raise unreadable_image_error(path, "its OME metadata are damaged", fix=fix)
     uuid = _uuid(root.get("UUID"))
     elements = root.findall("{*}Image/{*}Pixels/..")
     if len(elements) > 1:

@@ -35,6 +35,11 @@ TIFF_SIGNATURES = {
 _BLOCK = 2**20  # bytes that are read at once
 _FIXED_MARKERS = {0x01, *range(0xD0, 0xD9)}  # markers of a JPEG that have no length
 _NO_END = "damaged or cut short (a PNG without an end)"
+_NO_TAG = "damaged or cut short (what a tag of the TIFF says is missing)"
+# Tags that change what the pixels mean: BitsPerSample, ImageDescription, MinSampleValue, MaxSampleValue,
+# ColorMap, ExtraSamples, SampleFormat, SMinSampleValue, SMaxSampleValue.  Decoders go on without them.
+_TAGS_OF_PIXELS = {258, 270, 280, 281, 320, 338, 339, 340, 341}
+_TYPE_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # others have 1
 _NO_PAGE = "damaged or cut short (a page of the TIFF is missing)"
 
 
@@ -156,9 +161,15 @@ def _find_tiff_fault(file, place_format, count_format, entry_bytes):
         seen.add(place)
         file.seek(place)
         n_entries = _next_number(file, count_format)
-        if n_entries is None or (next_place := file.tell() + n_entries * entry_bytes) >= end:
+        if n_entries is None or file.tell() + n_entries * entry_bytes >= end:
             return _NO_PAGE
-        file.seek(next_place)
+        order, place_letter = place_format
+        entries = file.read(n_entries * entry_bytes)
+        for tag, kind, n, value in struct.iter_unpack(f"{order}HH2{place_letter}", entries):
+            n_bytes = n * _TYPE_BYTES.get(kind, 1)
+            is_elsewhere = n_bytes > struct.calcsize(place_format)
+            if tag in _TAGS_OF_PIXELS and is_elsewhere and value + n_bytes > end:
+                return _NO_TAG
     return _NO_PAGE if place is None else ""
 
 
