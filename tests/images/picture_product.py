@@ -16,7 +16,8 @@ import numpy as np
 import tifffile
 from PIL import Image
 
-USUAL_SIZE = 21, 37  # tiles of 16, blocks of 8 pixels and bytes of 8 bits divide neither
+USUAL_SIZE = 21, 37  # neither tiles of 16 pixels nor bytes of 8 bits divide them
+JPEG_PX = 8
 WHITE_PAPER = 255.0
 
 # The samples of a pixel in each colour form.
@@ -97,13 +98,17 @@ def picture_size(seed):
 
 def make_numbers(case):
     """Draw the numbers of a picture of random blocks, none like another, with black and white among them."""
-    return _draw_numbers(case.colour, case.bits, case.seed, 8 if CONTAINERS[case.container].is_lossy else 3)
+    return _draw_numbers(
+        case.colour, case.bits, case.seed, JPEG_PX if CONTAINERS[case.container].is_lossy else 3
+    )
 
 
 @cache
 def _draw_numbers(colour, bits, seed, block_px):
     rng = np.random.default_rng(seed)
     height, width = picture_size(seed)
+    if block_px == JPEG_PX:  # whole blocks of one colour, in every orientation, lose nothing
+        height, width = height + -height % JPEG_PX, width + -width % JPEG_PX
     stored_bits, used_bits, is_stated = BITS[bits]
     is_float = used_bits is None
     white = (255.0 if bits.endswith("255") else 1.0) if is_float else 2**used_bits - 1
@@ -139,7 +144,9 @@ def _draw_numbers(colour, bits, seed, block_px):
 
 def shown_picture(case):
     """Return what a viewer shows on white paper: float array (height, width, 3) from 0 to 255."""
-    return _shown_picture(case.colour, case.bits, case.seed, 8 if CONTAINERS[case.container].is_lossy else 3)
+    return _shown_picture(
+        case.colour, case.bits, case.seed, JPEG_PX if CONTAINERS[case.container].is_lossy else 3
+    )
 
 
 @cache

@@ -28,9 +28,8 @@ MIXED = [colour for colour in COLOURS if "alpha" in colour or colour in ("rgba",
 
 def largest_difference(case):
     """Return how far from the shown picture a right one may be, in grey levels: whole numbers are rounded."""
-    if CONTAINERS[case.container].is_lossy:
-        return 1.01 if case.colour == "grey" else 3.01  # a JPEG's colours are rounded more than once
-    if case.bits in UP_TO_BYTE and case.colour not in MIXED:
+    is_exact = case.bits in UP_TO_BYTE and case.colour not in MIXED
+    if is_exact and not CONTAINERS[case.container].is_lossy:
         return 0.51
     return 1.51 if case.bits == "5" else 1.01
 
