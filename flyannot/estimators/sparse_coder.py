@@ -18,10 +18,10 @@ from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.jobs.resources import available_cpus
 from flyannot.pipeline.engine.inputs import dictionary_lam
 from flyannot.sparse.coders import CODERS
+from flyannot.sparse.coders.cd import encode_nonnegative
 from flyannot.sparse.coders.verified import warn_unconverged
 from flyannot.sparse.fit import default_lam
 from flyannot.sparse.missing_values import encode_observed, split_by_missing_pattern
-from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import objective
 
 

@@ -15,6 +15,7 @@ import zlib
 
 from flyannot.base.errors import InputError
 from flyannot.base.text import escape_unprintable
+from flyannot.files.content_kind import HEAD_BYTES, recognise_content
 
 _MAX_BYTES = 2**29  # of a file that is read at once
 MAX_LINE_FILE_BYTES = 2**30  # of a file that is read line by line, unpacked
@@ -77,7 +78,8 @@ def read_text(path, *, fix):
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text in UTF-8", fix=fix) from error
+        found = recognise_content(content[:HEAD_BYTES])
+        raise InputError(f"{path} is not text in UTF-8{found.it_is}", fix=found.fix or fix) from error
 
 
 def read_lines(path, *, fix, is_latin1=False):
@@ -125,6 +127,11 @@ def read_first_bytes(path, n_bytes):
         return file.read(n_bytes)
 
 
+def recognise_file(path):
+    """Return the `ContentKind` of a file by its first bytes; OSError if the file cannot be read."""
+    return recognise_content(read_first_bytes(path, HEAD_BYTES))
+
+
 def read_json(path, *, what, fix):
     """Read a JSON file, and return its value.
 
@@ -143,7 +150,8 @@ def read_json(path, *, what, fix):
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:  # also a number of very many digits
-        raise InputError(f"{path} does not contain {what}", fix=fix) from error
+        found = recognise_content(text[:HEAD_BYTES].encode())
+        raise InputError(f"{path} does not contain {what}{found.it_is}", fix=found.fix or fix) from error
 
 
 def read_toml(path):
@@ -163,7 +171,9 @@ def read_toml(path):
     except RecursionError:
         raise InputError(f"{path} is not a configuration: it is nested too deep", fix=fix) from None
     except ValueError as error:  # also a number of very many digits
-        raise InputError(f"{path} is not TOML: {error}", fix=_toml_fix(text, str(error))) from error
+        found = recognise_content(text[:HEAD_BYTES].encode())
+        how = found.fix or _toml_fix(text, str(error))
+        raise InputError(f"{path} is not TOML{found.it_is or f': {error}'}", fix=how) from error
 
 
 def _toml_fix(text, message):

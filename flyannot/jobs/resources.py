@@ -16,6 +16,8 @@ from flyannot.base.system import BLAS_VARIABLES, read_proc
 LEAST_ADDRESSES = 1536 * 2**20  # bytes; measured: imports hang below 0.8 GiB, training below 1 GiB
 _CGROUPS = Path("/sys/fs/cgroup")
 _VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+# Entries of memory.stat that count as used, which the kernel frees as soon as a process needs memory.
+_RECLAIMABLE = ("inactive_file", "active_file", "slab_reclaimable")
 
 
 def available_bytes():
@@ -72,15 +74,26 @@ def require_memory(needed, purpose, *, fix):
 def _cgroup_bytes():
     """Return the free memory in bytes of this process's control groups: the smallest of all nested groups.
 
-    Versions 1 and 2 are read. Without a limit the result is math.inf.
+    Versions 1 and 2 are read. Memory that holds copies of files counts as free, as in MemAvailable of the
+    machine. Without a limit the result is math.inf.
     """
     free = math.inf
     for folder, version in _control_groups("memory"):
         names = ("memory.max", "memory.current") if version == 2 else _VERSION_1
         limit, in_use = (read_proc(folder / name).strip() for name in names)
         if limit.isdigit() and in_use.isdigit():  # "max" is no limit in version 2
-            free = min(free, int(limit) - int(in_use))
+            kept = max(0, int(in_use) - _reclaimable_bytes(read_proc(folder / "memory.stat")))
+            free = min(free, int(limit) - kept)
     return free
+
+
+def _reclaimable_bytes(statistics):
+    """Return the bytes that the kernel can free at once, from the text of a control group's memory.stat.
+
+    Version 1 counts nested groups only in entries that begin with "total_".
+    """
+    entries = dict(line.split(maxsplit=1) for line in statistics.splitlines() if len(line.split()) == 2)
+    return sum(int(entries.get(f"total_{name}", entries.get(name, 0))) for name in _RECLAIMABLE)
 
 
 def _cgroup_processors():

@@ -7,8 +7,8 @@ import numpy as np
 
 from flyannot.base.errors import DataError
 from flyannot.sparse.coders import CODERS
+from flyannot.sparse.coders.cd import encode_nonnegative
 from flyannot.sparse.missing_values import split_by_missing_pattern
-from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import duality_gap, objective
 
 EVALUATED_SAMPLES = 2000  # exact codes of all samples would take as long as an epoch

@@ -33,6 +33,7 @@ from flyannot.files.hdf5.schema import (
     find_inconsistency,
     find_shape_error,
 )
+from flyannot.files.text_files import recognise_file
 
 _BLOCK_BYTES = 1 << 22  # bytes that are read and checked at once
 _HDF5_ERRORS = (OSError, RuntimeError, KeyError, ValueError)
@@ -342,7 +343,8 @@ def _require_hdf5(path, kind):
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
     if not is_ours:
-        raise DataError(f"{path} is not an HDF5 file", fix=fix)
+        found = recognise_file(path)
+        raise DataError(f"{path} is not an HDF5 file{found.it_is}", fix=found.fix or fix)
 
 
 def _first_line(error):

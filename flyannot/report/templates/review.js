@@ -7,6 +7,7 @@ const Review = (() => {
     verdicts,
     keptInWords,
     partsOf,
+    idOfGene,
     VERDICTS,
     rowsOfKey,
     change,
@@ -34,7 +35,6 @@ const Review = (() => {
   const named = new Map(vocabulary.map(([term]) => [term.toLowerCase(), term]));
   let contested = new Map(); // terms on which curators disagree, by gene and stage range
   let given = index.stages.map(() => new Set()); // terms that have a verdict, by stage range
-  const idOfGene = (group) => group.fbgn || group.gene || group.name;
   const keyOfTerm = (group, term) => verdictKey(idOfGene(group), index.stages[group.stage], term);
   const contestedOf = (group) => contested.get(keyOfTerm(group, "")) || [];
   const isForReview = (one) => one.status !== "undetermined" || one.margin !== 0 || Boolean(one.curated);
@@ -387,6 +387,12 @@ const Review = (() => {
   }
   function takeIn(text, name) {
     const { rows, wrong } = readCorrections(text, index.stages, idOfNamed);
+    const here = new Set(index.groups.map(idOfGene));
+    const nForeign = rows.filter(([key]) => !here.has(partsOf(key)[0])).length;
+    if (nForeign && nForeign === rows.length) {
+      say(name + ": nothing is loaded, since none of its " + counted(nForeign, "verdict") + " is on a gene here.");
+      return;
+    }
     const all = new Map();
     for (const [key, row] of rows) all.set(key, [...(all.get(key) || rowsOfKey(key)), row]);
     const changed = Array.from(all).filter(
@@ -404,6 +410,7 @@ const Review = (() => {
         ": " +
         counted(taken, "verdict") +
         " loaded" +
+        (nForeign ? " (" + nForeign + " on genes that are not here)" : "") +
         (contested
           ? "; curators disagree on " + counted(contested, "term") + ": choose Show \u201cto decide\u201d"
           : "") +
