@@ -27,7 +27,7 @@ def guess_white_level(highest, type_bits):
 
     highest : the largest number in the picture; type_bits : bits of its numbers
     """
-    in_use = (bits for bits in (*CAMERA_BITS, 16) if highest < 2**bits)
+    in_use = (bits for bits in (*CAMERA_BITS, 16) if bits < type_bits and highest < 2**bits)
     return 2.0 ** next(in_use, type_bits) - 1
 
 

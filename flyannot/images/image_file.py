@@ -11,7 +11,7 @@ from functools import cache
 
 from flyannot.base.errors import FlyannotError
 from flyannot.files.text_files import open_regular_file
-from flyannot.images.address import Axis, choose_plane, split_address, split_rotation
+from flyannot.images.address import Axis, add_own_planes, choose_plane, split_address, split_rotation
 from flyannot.images.microscope_file import open_czi, open_lif
 from flyannot.images.normalise import normalise
 from flyannot.images.pillow_file import open_heif, open_pillow
@@ -110,6 +110,7 @@ def _decode(path, file, mode, planes, usual_planes):
         if not scenes:
             raise unreadable_image_error(path, "it contains no picture")
         planes = planes if open_container in (open_pillow, open_heif) else (*usual_planes, *planes)
+        planes = add_own_planes(planes, scenes[0].own_planes)
         scene_axis = Axis("scene", len(scenes), tuple(scene.name for scene in scenes))
         is_alike = all(scene.axes == scenes[0].axes for scene in scenes)
         axes = [scene_axis, *(scenes[0].axes if is_alike else ())]

@@ -137,7 +137,7 @@ def _white_level(path, plane, which):
         white = 1.0 if highest <= 1 else WHITE
     else:
         stated += [stated_white_level(plane.maximum)] if plane.maximum else []
-        guessed = guess_white_level(highest, 16 if dtype.kind == "i" else type_bits)
+        guessed = guess_white_level(highest, min(16, type_bits - 1) if dtype.kind == "i" else type_bits)
         white = next((number for number in stated if highest <= number), guessed)
     if lowest < 0 or highest > white:
         raise unreadable_image_error(

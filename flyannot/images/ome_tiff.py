@@ -8,6 +8,7 @@ the folder in which the picture lies.
 import math
 import os
 import re
+from collections import defaultdict
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from flyannot.images.xml_metadata import parse_count, parse_xml
 
 MAX_FILES = 10_000  # files that the XML of a set may name
 MAX_XML = 2**25  # characters of the XML, which takes ten times as many bytes when it is parsed
+_MAX_SHOWN = 255  # characters of a name, as many as a file system allows
 _START = 10_000  # characters among which the name of the root element stands
 
 
@@ -115,6 +117,36 @@ def parse_ome(path, xml):
     return uuid, images
 
 
+def find_own_planes(images, n_pages):
+    """Return the planes of a file that is one file of a set, as far as all its planes lie on one of an axis.
+
+    Parameters
+    ----------
+    images : list of OmeImage
+    n_pages : number of pages of the file
+
+    Returns
+    -------
+    planes : tuple of str, such as ("scene=2",); empty for a file that is no file of a set
+    """
+    own = [(k, image, run) for k, image in enumerate(images, 1) for run in image.runs if run.file is None]
+    if len(own) == sum(len(image.runs) for image in images):
+        return ()
+    numbers = defaultdict(set)  # of each axis that has several planes
+    n_left = MAX_PAGES
+    for scene, image, run in own:
+        shape = [axis.size for axis in image.axes]
+        n_planes = max(0, min(run.n_planes, n_pages - run.page, math.prod(shape) - run.first))
+        n_left -= n_planes + 1
+        if n_left < 0:
+            return ()
+        numbers["scene"].add(scene)
+        places = np.unravel_index(np.arange(run.first, run.first + n_planes), shape)
+        for axis, indices in zip(image.axes, places):
+            numbers[axis.name] |= set((indices + 1).tolist()) if axis.size > 1 else set()
+    return tuple(f"{axis}={min(some)}" for axis, some in numbers.items() if len(some) == 1)
+
+
 def _parse_image(path, element, uuid):
     """Return the OmeImage of an element Image; uuid : UUID of the file that has the XML."""
     pixels = element.find("{*}Pixels")
@@ -195,7 +227,7 @@ def sister_error(path, name, why):
     """
     return unreadable_image_error(
         path,
-        f"the plane lies in the file {printable_path(name) or 'without a name'}, {why}",
+        f"the plane lies in the file {printable_path(name[:_MAX_SHOWN]) or 'without a name'}, {why}",
         fix="keep all files of the set in one folder, with the names that the microscope gave them",
     )
 

@@ -15,7 +15,7 @@ import numpy as np
 from flyannot.base.text import pluralise
 from flyannot.files.text_files import open_regular_file
 from flyannot.images.address import AXIS_NAMES, name_axes
-from flyannot.images.ome_tiff import find_sister_paths, parse_ome, sister_error, sister_path
+from flyannot.images.ome_tiff import find_own_planes, find_sister_paths, parse_ome, sister_error, sister_path
 from flyannot.images.scene import N_COLOURS, Scene, StoredPlane
 from flyannot.images.unreadable import (
     TIFF_SIGNATURES,
@@ -67,7 +67,8 @@ def open_tiff(path, file):
     """Open a TIFF, and yield a Scene for each series."""
     with _open_structure(file) as tiff:
         if images := parse_ome(path, tiff.pages.first.description)[1]:
-            yield [_ome_scene(path, tiff, image) for image in images]
+            own = find_own_planes(images, len(tiff.pages))
+            yield [_ome_scene(path, tiff, image)._replace(own_planes=own) for image in images]
             return
         all_series = tiff.series
         if tiff.is_imagej and all_series[0].kind != "imagej" and _claims_images(tiff):

@@ -51,6 +51,7 @@ BITS = {
     "12 in 16 as stated": (16, 12, True),
     "14 in 16 as stated": (16, 14, True),
     "16": (16, 16, False),
+    "16 signed": (16, 15, False),
     "float32": (32, None, False),
     "float64": (64, None, False),
     "float32 to 255": (32, None, False),
@@ -132,6 +133,7 @@ def _draw_numbers(colour, bits, seed, block_px):
     samples = samples.repeat(block_px, axis=0).repeat(block_px, axis=1)[:height, :width]
     dtype = {32: "float32", 64: "float64"}[stored_bits] if is_float else "uint8"
     dtype = "uint16" if 8 < stored_bits <= 16 else dtype
+    dtype = "int16" if bits.endswith("signed") else dtype
     return Numbers(samples.astype(dtype), white, palette, transparent)
 
 
@@ -402,7 +404,7 @@ ORIENTATION, MAX_SAMPLE_VALUE = 274, 281
 def difference(piece, bits, order):
     """Return the bytes of rows (height, width, samples) as the predictors 2 and 3 of TIFF store them."""
     before = np.pad(piece, ((0, 0), (1, 0), (0, 0)))[:, :-1]
-    if piece.dtype.kind == "u":
+    if piece.dtype.kind != "f":
         return [row.tobytes() for row in (piece - before).astype(f"{order}u{bits // 8}")]
     n_samples = piece.shape[2]
     rows = []
@@ -514,7 +516,7 @@ def tiff_tags(case, numbers, samples, places, lengths):
         262: (SHORT, [PHOTOMETRIC.get(case.colour, 2 if n_samples > 2 else 1)]),
         277: (SHORT, [n_samples]),
         284: (SHORT, [2 if case.planar else 1]),
-        339: (SHORT, [3 if samples.dtype.kind == "f" else 1] * n_samples),
+        339: (SHORT, [{"u": 1, "i": 2, "f": 3}[samples.dtype.kind]] * n_samples),
     }
     if "tiles" in words:
         tags |= {
@@ -596,8 +598,17 @@ UP_TO_BYTE = ("1", "2", "4", "8")
 FLOATS = ("float32", "float64", "float32 to 255")
 IN_TIFF = tuple(colour for colour in COLOURS if "transparent" not in colour)
 IN_BITMAP = ("palette", "grey", "white is zero")
-WHOLE = (*UP_TO_BYTE, "10 packed", "12 packed", *IN_SIXTEEN, *IN_SIXTEEN_AS_STATED, "16", *FLOATS)
-WHOLE_BYTES = ("8", *IN_SIXTEEN, *IN_SIXTEEN_AS_STATED, "16", *FLOATS)
+WHOLE = (
+    *UP_TO_BYTE,
+    "10 packed",
+    "12 packed",
+    *IN_SIXTEEN,
+    *IN_SIXTEEN_AS_STATED,
+    "16",
+    "16 signed",
+    *FLOATS,
+)
+WHOLE_BYTES = ("8", *IN_SIXTEEN, *IN_SIXTEEN_AS_STATED, "16", "16 signed", *FLOATS)
 
 
 class Container(NamedTuple):
@@ -654,7 +665,7 @@ CONTAINERS = {
         f"imagej{how}": Container(
             tiff_by_tifffile,
             ("grey", "white is zero", "rgb", "palette"),
-            WHOLE_BYTES[:-2],
+            [bits for bits in WHOLE_BYTES if bits not in ("16 signed", "float64", "float32 to 255")],
             planes=("z=2",) if how else (),
         )
         for how in ("", " stack", " stack one")
