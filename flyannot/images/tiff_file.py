@@ -4,6 +4,7 @@ tifffile reads the structure, and imagecodecs unpacks.  Neither opens a second f
 are looked up by `ome_tiff`, and the other files of a set are opened here.
 """
 
+import io
 import logging
 import math
 import re
@@ -36,7 +37,28 @@ _ORIENTATION = 274
 _INK_SET = 332
 _NOT_CMYK = 2
 _FAX = range(2, 5)  # compressions, whose white is 0 unless the file says otherwise
-_UNPACKED_AS_RGB = {6, 7, 33003, 33005, 33007, 34712, 34892, 50001, 50002}  # compressions of whole pictures
+_BYTEWISE = {
+    1,
+    2,
+    3,
+    4,
+    5,
+    8,
+    32773,
+    32946,
+    34925,
+    50000,
+}  # compressions that unpack to as many bytes as are asked for
+# Compressions by pictures of a format, which are unpacked to the size and colours that they say themselves.
+_OLD_JPEG = 6  # without a header of its own
+_END_OF_JPEG = b"\xff\xd9"
+_PADDING = 16  # bytes at the end of a part among which its end stands
+_BY_PICTURES = {
+    _OLD_JPEG: "JPEG",
+    **dict.fromkeys((7, 33007, 34892), "JPEG"),
+    **dict.fromkeys((33003, 33005, 34712), "JPEG2000"),
+    50001: "WEBP",
+}
 _ALPHA = {1: "premultiplied", 2: "straight"}  # values of the tag ExtraSamples
 
 
@@ -128,16 +150,16 @@ def _read_page(path, page, chosen, *, about, used_bits=0, skipped=0):
     UnusableImage
         If the page is damaged, or the type of its pixels is not known.
     """
-    import tifffile
-
     key = page.keyframe
     if key.dtype is None or key.axes not in ("YX", "YXS", "SYX"):
         raise unknown_pixel_type_error(path, f"{key.dtype} in a TIFF with axes {key.axes}")
-    if key.compression != 1 and key.compression not in tifffile.TIFF.DECOMPRESSORS:
-        raise unknown_pixel_type_error(path, f"compression {key.compression}")
+    if key.compression not in _BYTEWISE | set(_BY_PICTURES):
+        raise unknown_pixel_type_error(path, f"the compression {key.compression} of TIFF")
     if key.is_tiled:
         require_tile_size(path, key.tilewidth, key.tilelength)
     _require_whole(path, page)
+    if key.compression in _BY_PICTURES:
+        _require_whole_parts(path, page, _BY_PICTURES[key.compression])
     if skipped:
         handle = key.parent.filehandle
         handle.seek(key.dataoffsets[0] + skipped * key.nbytes)
@@ -197,7 +219,7 @@ def _meaning(path, page):
     if not colours or n_samples < N_COLOURS[colours] or page.tags.valueof(_INK_SET) == _NOT_CMYK:
         name = getattr(page.photometric, "name", str(photometric))
         raise unknown_pixel_type_error(path, f"{n_samples} samples of the kind {name}")
-    if colours == "ycbcr" and page.compression in _UNPACKED_AS_RGB:
+    if colours == "ycbcr" and page.compression in _BY_PICTURES:
         colours = "rgb"
     extra = tuple(page.extrasamples)
     if not extra and colours == "rgb" and n_samples == 4:
@@ -242,6 +264,32 @@ def _require_whole(path, page):
     end = page.keyframe.parent.filehandle.size
     if any(not n or start + n > end for start, n in zip(page.dataoffsets, page.databytecounts)):
         raise unreadable_image_error(path, _SHORT)
+
+
+def _require_whole_parts(path, page, format):
+    """Raise an UnusableImage if a strip or tile of a page is a picture without an end, or one that is larger.
+
+    imagecodecs returns half a JPEG without an error.
+
+    format : Pillow's name of the format of the strips or tiles
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    key = page.keyframe
+    most = (key.tilewidth, key.tilelength) if key.is_tiled else (key.imagewidth, key.rowsperstrip)
+    handle = key.parent.filehandle
+    for start, n_bytes in zip(page.dataoffsets, page.databytecounts):
+        handle.seek(start)
+        content = handle.read(n_bytes)
+        try:
+            with Image.open(io.BytesIO(content), formats=(format,)) as part:
+                is_small = part.width <= most[0] and part.height <= most[1]
+        except UnidentifiedImageError:
+            is_small = key.compression == _OLD_JPEG
+        is_whole = format != "JPEG" or key.compression == _OLD_JPEG or _END_OF_JPEG in content[-_PADDING:]
+        if not is_small or not is_whole:
+            fault = "ends too early" if is_small else "is larger than it should be"
+            raise unreadable_image_error(path, f"damaged or cut short (a part {fault})")
 
 
 def _ome_scene(path, tiff, image):

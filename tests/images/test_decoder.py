@@ -4,6 +4,7 @@ import struct
 import sys
 import zlib
 
+import imagecodecs
 import numpy as np
 import pytest
 import tifffile
@@ -197,3 +198,17 @@ def test_50_million_pixels_of_16_bits_take_little_memory(tmp_path):
     picture = decode_image(path, "L")
     assert picture.shape == (height, MAX_PIXELS // height) and not picture.any()
     assert peak_mb() - before < 220
+
+
+@pytest.mark.parametrize("compression", ["jpeg", "webp", "jpeg2k"])
+def test_a_picture_within_a_tiff_is_whole_and_no_larger_than_its_part(compression, tiff):
+    pixels = np.full((64, 64, 3), 99, np.uint8)
+    encode = getattr(imagecodecs, f"{compression}_encode")
+    name = {"jpeg2k": "jpeg2000"}.get(compression, compression)
+    about = {"shape": pixels.shape, "dtype": np.uint8, "compression": name, "photometric": "rgb"}
+    whole = encode(pixels)
+    assert np.abs(decode_image(tiff(iter([whole]), metadata=None, **about), "RGB") - 99.0).max() <= 1
+    larger = encode(np.zeros((9_000, 9_000, 3), np.uint8))
+    for part, fault in ((larger, "a part is larger"), (whole[: len(whole) // 2], "damaged or cut short")):
+        with pytest.raises(UnusableImage, match=fault):
+            decode_image(tiff(iter([part]), metadata=None, **about), "L")
