@@ -23,7 +23,6 @@ from flyannot.images.unreadable import (
     unreadable_image_error,
 )
 
-_LFS_POINTER = b"version https://git-lfs"
 _HEIF_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"}
 
 
@@ -127,15 +126,12 @@ def _find_container(path, file):
     Raises
     ------
     UnusableImage
-        If the file is empty, or a pointer of Git LFS.
+        If the file is empty.
     """
-    start = file.read(len(_LFS_POINTER))
+    start = file.read(12)
     file.seek(0)
     if not start:
         raise unreadable_image_error(path, "the file is empty")
-    if start == _LFS_POINTER:
-        reason = "a pointer of Git LFS, which stands for the picture"
-        raise unreadable_image_error(path, reason, fix="fetch the pictures: git lfs pull")
     if start.startswith(b"ZISRAWFILE"):
         return open_czi
     if start[:4] == b"\x70\0\0\0" and start[8:9] == b"\x2a":

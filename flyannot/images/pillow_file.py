@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from flyannot.base.packages import import_optional
+from flyannot.files.content_kind import HEAD_BYTES, recognise_content
 from flyannot.images.geometry import load_opencv
 from flyannot.images.scene import Scene, StoredPlane
 from flyannot.images.unreadable import (
@@ -59,11 +60,11 @@ def open_pillow(path, file, formats=FORMATS):
     from PIL import Image, ImageFile, UnidentifiedImageError
 
     ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have set it
-    start = file.read(_PNG_TYPE + 1)
+    start = file.read(HEAD_BYTES)
     file.seek(0)
     bits = png_type = used_bits = 0
     if start.startswith(PNG_SIGNATURE):
-        bits, png_type = start[_PNG_TYPE - 1 :]
+        bits, png_type = start[_PNG_TYPE - 1 : _PNG_TYPE + 1]
         file, used_bits = _read_needed_chunks(file)
     try:
         picture = Image.open(file, formats=formats)
@@ -71,7 +72,9 @@ def open_pillow(path, file, formats=FORMATS):
         raise too_large_image_error(path) from None
     except UnidentifiedImageError:
         known = ", ".join((*FORMATS, "TIFF"))
-        raise unreadable_image_error(path, f"not a picture of the formats {known}") from None
+        kind = recognise_content(start)
+        reason = f"not a picture of the formats {known}{kind.it_is}"
+        raise unreadable_image_error(path, reason, fix=kind.fix or None) from None
     with picture:
         if picture.format != "MPO" and getattr(picture, "is_animated", False):
             fix = "save the one that shows the embryo"

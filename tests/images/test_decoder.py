@@ -142,7 +142,7 @@ def test_an_alpha_that_is_0_everywhere_is_no_transparency(format, picture):
 
 
 def test_a_pointer_of_git_lfs_is_named_with_the_command_that_fetches_the_picture(picture):
-    with pytest.raises(UnusableImage, match="pointer of Git LFS") as caught:
+    with pytest.raises(UnusableImage, match="git-lfs pointer") as caught:
         decode_image(picture(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12345\n"), "L")
     assert "git lfs pull" in caught.value.fix
 
