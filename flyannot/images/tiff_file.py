@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from flyannot.base.errors import InputError
 from flyannot.base.text import pluralise
 from flyannot.files.text_files import open_regular_file
 from flyannot.images.address import AXIS_NAMES, name_axes
@@ -19,7 +20,6 @@ from flyannot.images.ome_tiff import find_own_planes, find_sister_paths, parse_o
 from flyannot.images.scene import N_COLOURS, Scene, StoredPlane
 from flyannot.images.unreadable import (
     TIFF_SIGNATURES,
-    UnusableImage,
     require_image_size,
     require_tile_size,
     require_whole_file,
@@ -320,7 +320,7 @@ def _open_file_of(path, tiff, run):
     Raises
     ------
     UnusableImage
-        If the planes lie in another file that is missing, or that is not the file of the set.
+        If the planes lie in another file that is missing or damaged, or that is not the file of the set.
     """
     if run.file is None:
         yield tiff
@@ -331,23 +331,21 @@ def _open_file_of(path, tiff, run):
     except OSError as error:
         raise sister_error(path, run.file, f"which is {error.strerror}") from error
     with file:
-        _require_whole_tiff(path, run, file)
-        with _open_structure(file) as opened:
-            uuid, _ = parse_ome(sister, opened.pages.first.description)
-            if uuid and run.uuid and uuid != run.uuid:
-                raise sister_error(path, run.file, "which is another file now")
-            yield opened
-
-
-def _require_whole_tiff(path, run, file):
-    """Raise an UnusableImage unless the open file of a PlaneRun is a TIFF with all its pages."""
-    if file.read(4) not in TIFF_SIGNATURES:
-        raise sister_error(path, run.file, "which is not a TIFF file")
-    file.seek(0)
-    try:
-        require_whole_file(path, file)
-    except UnusableImage as error:
-        raise sister_error(path, run.file, f"which is {error.reason}") from error
+        if file.read(4) not in TIFF_SIGNATURES:
+            raise sister_error(path, run.file, "which is not a TIFF file")
+        file.seek(0)
+        try:
+            require_whole_file(sister, file)
+            with _open_structure(file) as opened:
+                uuid, _ = parse_ome(sister, opened.pages.first.description)
+                if uuid and run.uuid and uuid != run.uuid:
+                    raise unreadable_image_error(sister, "it is another file now")
+                yield opened
+        except (InputError, MemoryError):  # neither is a fault of the file
+            raise
+        except Exception as error:  # decoders raise any error for a damaged file
+            reason = getattr(error, "reason", "") or "damaged or cut short"
+            raise sister_error(path, run.file, f"which cannot be used: {reason}") from error
 
 
 def find_sisters(path, file, planes):

@@ -16,7 +16,7 @@ from flyannot.images.image_file import image_files
 from flyannot.images.ome_tiff import parse_ome
 from flyannot.images.picture import read_picture
 from flyannot.images.unreadable import UnusableImage
-from tests.images.picture_files import embryo
+from tests.images.picture_files import embryo, encoded
 
 NAMES = ("A.ome.tif", "B.ome.tif", "C.ome.tif")
 OME = '<?xml version="1.0"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06" {}>{}</OME>'
@@ -129,10 +129,10 @@ def test_a_renamed_file_finds_its_own_planes_by_uuid(ome_set):
     )
     (folder / "A.ome.tif").rename(folder / "B.ome.tif")
     said = reason(f"{folder / 'C.ome.tif'}#{axis}=2")
-    assert "lies in the file B.ome.tif, which is another file now" in said
-    assert "B.ome.tif, which is another file" in reason(f"{folder / 'B.ome.tif'}#{axis}=2"), (
-        "not its own plane"
-    )
+    assert "lies in the file B.ome.tif, which cannot be used: it is another file now" in said
+    assert "B.ome.tif, which cannot be used: it is another file" in reason(
+        f"{folder / 'B.ome.tif'}#{axis}=2"
+    ), "not its own plane"
 
 
 def test_a_file_without_a_uuid_of_its_own_is_known_by_its_name(tmp_path):
@@ -169,6 +169,12 @@ def lead_out(folder):
     os.mkfifo(folder / "pipe")
     (folder / "text").write_text("GET / HTTP")
     (folder / "empty").write_bytes(b"")
+    whole = (out / "B.ome.tif").read_bytes()
+    for n_bytes in (8, 200, len(whole) - 9):
+        (folder / f"cut{n_bytes}").write_bytes(whole[:n_bytes])
+    packed = bytearray(encoded(embryo()[..., 0], format="TIFF", compression="tiff_adobe_deflate"))
+    packed[100:200] = bytes(100)
+    (folder / "damaged").write_bytes(packed)
     outside = "not a name in its folder"
     return {
         **dict.fromkeys(
@@ -181,6 +187,8 @@ def lead_out(folder):
         "pipe": "not a regular file",
         "text": "not a TIFF",
         "empty": "not a TIFF",
+        **{file.name: "which cannot be used: damaged or cut short" for file in folder.glob("cut*")},
+        "damaged": "which cannot be used: damaged or cut short",
         "gone": "not in its folder",
         "n" * 100_000: "not in its folder",
     }
