@@ -9,10 +9,12 @@ from flyannot.cli.shared.options import (
     Command,
     ModelFile,
     OptionParamType,
+    add_options,
     out_folder_option,
     overwrite_option,
 )
 from flyannot.cli.shared.output import log, print_text
+from flyannot.pipeline.options import Selection
 
 _MAX_SHOWN = 3  # printed patches of an image
 
@@ -32,9 +34,10 @@ _MAX_SHOWN = 3  # printed patches of an image
     type=OptionParamType(StageRangeType()),
     help="The stage range of pictures without a table; or the only stage range of a data set to explain.",
 )
+@add_options(selection=(Selection, ["columns"]))
 @out_folder_option("Write pictures and a table to this new folder.", required=False)
 @overwrite_option("Write into a folder that is not empty.")
-def command(model, images, terms, genes, stage_range, folder, force):
+def command(model, images, terms, genes, stage_range, folder, force, selection):
     """Show which patches of an image support or oppose a term.
 
     The contributions of the patches and the intercept sum exactly to the decision value. MODEL comes from

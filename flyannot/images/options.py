@@ -50,10 +50,11 @@ class ExtractOptions(Options):
     )
     channel: str = option(
         "grey",
-        ChoiceType(("grey", "stain", "pattern")),
+        ChoiceType(("grey", "stain", "pattern", "blue")),
         "What is described: grey, the grey levels; stain, only the blue-purple stain (NBT/BCIP) of a colour "
         "image on white (grey images are not changed); pattern, this stain drawn as a blastoderm pattern, so "
-        "that photographs and drawn patterns look alike.",
+        "that photographs and drawn patterns look alike; blue, the image in blue light, which shows the form "
+        "of the embryo and hardly any blue-purple stain.",
     )
     register: str = option(
         "none",

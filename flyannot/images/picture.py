@@ -14,7 +14,7 @@ from flyannot.images.address import split_address, split_rotation
 from flyannot.images.geometry import STANDARD_PX, resize_to_fit
 from flyannot.images.grey_levels import separate_stain, to_luma
 from flyannot.images.image_file import decode_image
-from flyannot.images.pattern import redraw_as_pattern
+from flyannot.images.pattern import measure_unevenness, redraw_as_pattern
 from flyannot.images.photograph import cut_out_embryo, find_embryos
 from flyannot.images.quality import (
     PORTRAIT,
@@ -28,7 +28,7 @@ from flyannot.images.unreadable import unreadable_image_error
 
 EITHER_WAY = "cannot tell which end is anterior"  # a warning
 _LEAST_ASYMMETRY = 0.0075  # 17 of 165 embryos of FlyExpress have less, and so have all drawn patterns
-_MODES = {"grey": "L", "stain": "RGB", "pattern": "RGB"}  # Pillow's mode for each channel
+_MODES = {"grey": "L", "stain": "RGB", "pattern": "RGB", "blue": "RGB"}  # Pillow's mode for each channel
 
 
 def read_picture(address, mode, planes=()):
@@ -145,7 +145,8 @@ def read_embryo(path, options):
         elif not options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY:
             why_not = [POSTERIOR_LEFT]
     grey = _at_standard_size(picture, pose, options)
-    grey = grey if grey.ndim == 2 else separate_stain(grey)
+    if grey.ndim == 3:
+        grey = grey[..., 2] if options.channel == "blue" else separate_stain(grey)
     warnings = [*standard_warnings(grey), *warnings, *why_not]
     return redraw_as_pattern(grey) if options.channel == "pattern" else grey, ", ".join(warnings)
 
@@ -154,6 +155,13 @@ def read_embryo_in_colour(path, options):
     """Read a picture for display, turned and scaled as by `read_embryo`: uint8 colours, or grey levels."""
     picture = read_picture(path, "RGB", options.plane)
     return np.rint(_at_standard_size(picture, _pose(picture, options)[0], options)).astype(np.uint8)
+
+
+def read_unevenness(path, options):
+    """Read a picture, and return the `measure_unevenness` of its embryo; nan if no embryo is found in it."""
+    picture = read_picture(path, "RGB", options.plane)
+    pose, _ = _pose(picture, options)
+    return measure_unevenness(_at_standard_size(picture, pose, options)) if pose else np.nan
 
 
 def _pose(picture, options):

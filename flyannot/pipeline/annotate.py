@@ -22,7 +22,7 @@ from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, read_unverified_kind
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.files.tables import write_table
-from flyannot.images.quality import find_refusal
+from flyannot.images.quality import find_refusal, join_warnings
 from flyannot.pipeline.answers_of_run import RunAnswers
 from flyannot.pipeline.encoding import encode_images
 from flyannot.pipeline.engine.failures import no_usable_image
@@ -44,7 +44,7 @@ from flyannot.pipeline.loaded_model import (
     stage_ranges_with_terms,
 )
 from flyannot.pipeline.show import describe_weak_terms
-from flyannot.pipeline.stage_model import find_other_stage_ranges
+from flyannot.pipeline.stage_model import find_stage_warnings
 from flyannot.terms.answers import (
     expected_precision,
     learned_terms,
@@ -265,8 +265,8 @@ def _make_part(part):
         else:
             kept.append((image, pooled, warnings))
     if is_new:
-        other = find_other_stage_ranges([image for image, *_ in kept])
-        kept = [(i, pooled, _add_stage_warning(texts, other.get(i))) for i, pooled, texts in kept]
+        more = find_stage_warnings([image for image, *_ in kept])
+        kept = [(i, pooled, join_warnings(texts, more.get(i))) for i, pooled, texts in kept]
     return write_part(part, kept, failures, predict)
 
 
@@ -283,14 +283,6 @@ def _find_refusal(loaded, gene, quality_warnings, is_trained_on):
     if loaded.encoder is None or (is_trained_on and gene in loaded.train_genes):
         return ""
     return find_refusal(quality_warnings, loaded.encoder.extract.register != "none")
-
-
-def _add_stage_warning(warnings, other):
-    """Return the quality warnings of an image, with "looks like 13-16" if that is the other stage range.
-
-    warnings : str; other : stage range, or None
-    """
-    return ", ".join(filter(None, (warnings, other and f"looks like {other}")))
 
 
 def _predict_groups(file, stage_range, loaded, columns, features, header):
@@ -311,7 +303,7 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
         genes = image_gene_ids(columns)
         columns["unlikeness"], said = novelty_warnings(loaded.known, features, genes, columns["view"])
         both = zip(columns["quality_warnings"], said)
-        columns["quality_warnings"] = [", ".join(filter(None, texts)) for texts in both]
+        columns["quality_warnings"] = [join_warnings(*texts) for texts in both]
     X = training_rows(features, groups, loaded.classify)
     model = loaded.model
     values = model.decision_values(X)

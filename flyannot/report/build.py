@@ -18,6 +18,7 @@ from flyannot.pipeline.engine.task import Outcome, ProgressCount, Task
 from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.runs.configuration import RECORD
 from flyannot.pipeline.show import describe_weak_terms
+from flyannot.pipeline.stage_model import LOOKS_LIKE
 from flyannot.report.atoms import render_dictionary
 from flyannot.report.drawing import encode_embryo
 from flyannot.report.groups import ReviewSelector, build_group_entries
@@ -174,6 +175,7 @@ def _build_page(run, ids, shown, wanted):
     drawn = has_synthetic_images(columns for columns, _, _ in parts)
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
     banners += describe_reliability(learned)
+    banners += describe_other_stage_ranges([columns["quality_warnings"] for columns, _, _ in parts])
     banners += describe_skipped(run)
     banners += describe_pictures(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
     banners += [to_sentence(note) for note in scores.get("notes", ()) if note.startswith("warning")]
@@ -194,6 +196,20 @@ def _build_page(run, ids, shown, wanted):
         ids=ids,
         review=build_review(run),
     )
+
+
+def describe_other_stage_ranges(warnings):
+    """Say how many pictures look like another stage range than their own.
+
+    `warnings` has a list for each stage range, the quality warnings of its pictures. Returns a list with one
+    text, or [] if no picture does.
+    """
+    texts = [text for of_range in warnings for text in of_range]
+    n = sum(LOOKS_LIKE in text for text in texts)
+    if not n:
+        return []
+    look = f"{n:,} of {pluralise(len(texts), 'picture')} {'looks' if n == 1 else 'look'}"
+    return [f"{look} like another stage range than the given one, for which the terms were predicted."]
 
 
 def describe_skipped(run):
