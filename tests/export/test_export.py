@@ -183,6 +183,10 @@ def test_a_workbook_opens_in_excel_as_it_is(exported, hostile, tmp_path):
     assert short.title == "suggested" and [row[:3] for row in list(short.values)[1:]] == answered
     explained = {cell.value for cell in short[1] if cell.comment}
     assert {cell.value for cell in short[1]} - explained == {"gene", "stage_range", "term"}
+    for sheet in openpyxl.load_workbook(tmp_path / "book.xlsx"):
+        for column in sheet.columns:
+            texts = [len(cell.value) for cell in column if isinstance(cell.value, str)]
+            assert sheet.column_dimensions[column[0].column_letter].width >= min(40, max(texts))
 
 
 def unique(rows, name):
