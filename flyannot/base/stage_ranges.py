@@ -42,14 +42,16 @@ _MONTH_NUMBERS = {
     for name in words.split()
 }
 _MONTH = "|".join(sorted(_MONTH_NUMBERS.keys() - set(_ROMAN), key=len, reverse=True))
+_REST = r"[^\W\d_]*\.?"  # of the name of a month
 _DATE_PATTERNS = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (  # 6-Apr, 06. Apr, 6-Apr-2023; Apr-06, Sep-2001; 06-IV; 4月6日; 2023-04-06; 4/6/2023
-        rf"(?P<a>[0-9]{{1,2}})\.?[-/. ](?P<m>{_MONTH})[^\W\d_]*\.?(?:[-/. ][0-9]{{2,4}})?",
-        rf"(?P<m>{'|'.join(_ENGLISH)})[a-z]*\.?[-/. ](?:20|19)?(?P<a>[0-9]{{1,2}})",
+        rf"(?P<a>[0-9]{{1,2}})\.?[-/. ](?:de )?(?P<m>{_MONTH}){_REST}(?:[-/. ][0-9]{{2,4}}(?: 0?0:00.*)?)?",
+        rf"(?P<m>{'|'.join(_ENGLISH)}){_REST}[-/. ](?:20|19)?(?P<a>[0-9]{{1,2}})",
+        rf"(?P<m>{_MONTH}){_REST}[-/. ]0(?P<a>[1-9])",  # Lis-1 and mei-38 are genes, and 1-lis is a date
         rf"(?P<a>[0-9]{{1,2}})[-/. ](?-i:(?P<m>{'|'.join(_ROMAN[::-1])}))(?:[-/. ][0-9]{{2,4}})?",
         r"(?P<b>[0-9]{1,2})[月월] ?(?P<a>[0-9]{1,2})[日일]",
-        r"[0-9]{4}-(?P<a>[0-9]{2})-(?P<b>[0-9]{2})(?:[ T]00:00.*)?",
+        r"[0-9]{4}[-/.](?P<a>[0-9]{1,2})[-/.](?P<b>[0-9]{1,2})(?:[ T]0?0:00.*)?",
         r"(?P<a>[0-9]{1,2})[/.-](?P<b>[0-9]{1,2})[/.-][0-9]{2,4}",
     )
 ]
@@ -158,8 +160,8 @@ def parse_serial_date(plain):
 
     Returns None if the text is not a number of five digits that begins with 3 or 4.
     """
-    is_serial = re.fullmatch(r"[34]\d{4}", plain, re.ASCII)
-    return (date(1899, 12, 30) + timedelta(int(plain))).isoformat() if is_serial else None
+    serial = re.fullmatch(r"([34]\d{4})(?:[.,]0+)?", plain, re.ASCII)
+    return (date(1899, 12, 30) + timedelta(int(serial[1]))).isoformat() if serial else None
 
 
 def _normalise(text):

@@ -9,7 +9,21 @@ _MAX_LENGTH = 60  # characters of one value
 _UNFIT_FOR_CELLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters, half pairs
 _ERROR_VALUE = re.compile(r"#+|#[¡¿]?[^\W\d_][^\W_]*(?:[/_ ][^\W_]+)?[!?]?")  # in any language
 _ENTITY = re.compile(r"&#?\w+;")
-_UNKNOWN = {"n/a", "n.a.", "unknown", "unbekannt", "onbekend", "inconnu", "desconocido", "desconhecido"}
+_UNKNOWN = {
+    "n/a",
+    "n.a.",
+    "n.d.",
+    "#n/a n/a",
+    "(null)",
+    "<na>",
+    "not known",
+    "unknown",
+    "unbekannt",
+    "onbekend",
+    "inconnu",
+    "desconocido",
+    "desconhecido",
+}
 _UNKNOWN |= {"sconosciuto", "nieznany", "okänd", "ukendt", "ukjent", "неизвестно", "不明", "未知"}
 
 

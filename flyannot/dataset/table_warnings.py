@@ -31,7 +31,7 @@ _RARER = 5  # and so may one that is so many times rarer than the right one
 _SEPARATORS = re.compile(r"[;|]")
 _SIGNS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
-_NUMBER = re.compile(r"\d(?:[.,]\d+)?E[+-]?\d+", re.ASCII)  # 2.00E+05
+_NUMBER = re.compile(r"\d(?:[.,]\d+)?[Ee][+-]?\d+", re.ASCII)  # 2.00E+05
 _LIKE_DATES = {"dec-1"}  # genes whose names look like dates; Dec-1 is a date
 _LIKE_NOTHING = {"NA", "NAN", "NONE", "NULL"}  # programs write these for nothing; na and nan are genes
 

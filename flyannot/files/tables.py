@@ -290,7 +290,9 @@ def _row_error(where, fault, too_long, named, needed):
             )
         return InputError(
             f'{where}, column "{unfit}": a control character in {named[unfit]!r}',
-            fix="delete it, or rename the file it names",
+            fix=f"write it in one line, and {_QUOTES}"
+            if "\n" in named[unfit]
+            else "delete it, or rename the file it names",
         )
     empty = next(name for name in needed if not named[name])
     fix = "fill it in or delete the row (of merged cells, only the first has the text)"
@@ -396,8 +398,8 @@ def parse_csv_rows(lines, separator=","):
             continue
         taken = [line]
         cells, fault = parse(_record_lines(taken, waiting, lines))
-        within = (len(parse([other])[0]) for other in taken[1:-1])
-        if len(taken) > 1 and (fault or any(n >= _MIN_CELLS and n in n_cells for n in within)):
+        alone = (len(parse([other])[0]) for other in taken[1:] if other.count('"') % 2 == 0)
+        if len(taken) > 1 and (fault or any(n >= _MIN_CELLS and n in n_cells for n in alone)):
             waiting.extendleft(reversed(taken[1:]))
             del taken[1:]
             fault = "a double quote is not closed"

@@ -87,10 +87,21 @@ MADE_OF_NAMES = [
     *("1-Sep", "Sep-01", "01-Sep", "1. Sep", "Sep 1", "01/09/2024", "9/1/2024", "2024-09-01", "01.09.2024"),
     *("1-sept.", "01-sept", "1-set", "1-сен", "2-Сен", "1-gru", "1-dez", "1-lis", "1-Şub", "1-ene", "9月1日"),
     *("01-IX", "Sep-2001", "sep-01", "SEP-01", "Dec-1", "45536", "2,00E+05", "2E5", "1E+05"),
+    *(
+        "2 de sep",
+        "2-Sep-24 00:00",
+        "2024/09/02",
+        "44806.0",
+        "2e5",
+        "Mär 01",
+        "дек.01",
+        "2 сентября",
+        "mars-01",
+    ),
 ]
 NAMES = [
     *("Sep1", "dec-1", "Lis-1", "14-3-3zeta", "18w", "5-HT1A", "26-29-p", "2mit", "1.28", "7B2", "mir-10"),
-    *("let-7", "nan", "na", "I-2", "Ca-P60A", "eIF-4E", "DEC1", "CG1234", "fs(1)M3", "l(3)02640"),
+    *("let-7", "nan", "na", "I-2", "Ca-P60A", "eIF-4E", "DEC1", "mei-38", "CG1234", "fs(1)M3", "l(3)02640"),
 ]
 
 
@@ -123,7 +134,9 @@ NO_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("cell", [*NO_NAMES, "unknown", "Unbekannt", "NA", "NULL", "N/A"])
+@pytest.mark.parametrize(
+    "cell", [*NO_NAMES, "#N/A N/A", "<NA>", "(null)", "n.d.", "unknown", "Unbekannt", "NA", "NULL", "N/A"]
+)
 def test_a_row_whose_cell_is_no_name_is_left_out_and_named(images_csv, said, cell, caplog):
     header = "image,gene,stage_range,view,fbgn,group\n"
     path = images_csv(f"{header}a.png,Dl,4-6,{cell},,\nb.png,{cell},4-6,,,\nc.png,eve,{cell},,,\n")

@@ -79,6 +79,8 @@ def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
         (IMAGES + "a,b,4-6\n\nc,d,5-7\n", ["line 4", 'column "stage_range"', '"5-7"']),
         (IMAGES + 'a,b,4-6\nc,"d,4-6\ne,f,4-6\n', ["line 3", "close every double quote"]),
         (IMAGES + '"a"x,b,4-6\n', ["line 2"]),
+        (IMAGES + 'a,b,4-6\nc,"d,4-6\ne,f,""\nf,"g",4-6\n', ["line 3", "close every double quote"]),
+        (IMAGES + 'a,b,4-6\nc,"d,4-6\nf,g",4-6\n', ["line 3", "close every double quote"]),
         ('image,gene,stage_range,note\na,b,4-6,"one\ntwo\nthree"\nc,d,4-7,""\n', ["line 5"]),
         (IMAGES + 'a,b,4-6\nc,d,"4-6', ["line 3"]),
         (IMAGES + "a,b,4-6\nc,d,4-6\n./a,b,7-8\n", ["lines 2 and 4", 'column "image"', "delete one"]),
