@@ -11,7 +11,7 @@ from flyannot.pipeline.options import Selection
 @click.command("check", cls=Command)
 @click.argument("data_set", type=IN_FILE, metavar="FOLDER")
 @click.option("--stages", is_flag=True, help="Also rate the stage range of pictures.")
-@add_options(selection=(Selection, ["recursive"]))
+@add_options(selection=(Selection, ["recursive", "columns"]))
 def command(data_set, stages, selection):
     """List all problems in images.csv and annotations.csv of the data set FOLDER.
 
@@ -22,8 +22,9 @@ def command(data_set, stages, selection):
     code is 2 if a picture cannot be used.
 
     With --stages, a photograph is listed if its picture gives another stage range 100 times the odds of the
-    stage range in its row. It found nearly half of the wrong rows in a test (docs/models.md). A photograph
-    without a stage range is listed with the most likely one.
+    stage range in its row. A photograph of 4-6 is also listed if its embryo is uneven, as by folds. It found
+    STAGES_FOUND in a test (docs/models.md). A photograph without a stage range is listed with the most likely
+    one.
 
     \b
     Example:
@@ -107,19 +108,18 @@ def _check_pictures(folder, is_recursive):
 def _list_other_stage_ranges(images):
     """Print the images that look like another stage range, and a guess for each image without one."""
     from flyannot.base.text import pluralise
-    from flyannot.pipeline.stage_model import find_other_stage_ranges
+    from flyannot.pipeline.stage_model import find_stage_warnings
 
-    others = find_other_stage_ranges(images)
+    warnings = find_stage_warnings(images)
     unknown = [image for image in images if not image.stage_range]
     if len(unknown) < len(images):
-        n = sum(1 for image in others if image.stage_range)
+        n = sum(1 for image in warnings if image.stage_range)
         print_text(f"{pluralise(n, 'picture looks', 'pictures look')} like another stage range")
-    for image, other in others.items():
+    for image, warning in warnings.items():
         if image.stage_range:
-            print_text(f"  {image.name}: {image.stage_range}, looks like {other}")
+            print_text(f"  {image.name}: {image.stage_range}, {warning}")
     if unknown:
         have = pluralise(len(unknown), "picture has", "pictures have")
         print_text(f"{have} no stage range; two of three such guesses were right in a test")
     for image in unknown:
-        other = others.get(image)
-        print_text(f"  {image.name}: {f'looks like {other}' if other else 'cannot be guessed'}")
+        print_text(f"  {image.name}: {warnings.get(image, 'cannot be guessed')}")

@@ -22,7 +22,7 @@ from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, read_unverified_kind
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.files.tables import write_table
-from flyannot.images.quality import find_refusal
+from flyannot.images.quality import find_refusal, join_warnings
 from flyannot.pipeline.answers_of_run import RunAnswers
 from flyannot.pipeline.earlier_predictions import (
     find_earlier_predictions,
@@ -49,7 +49,7 @@ from flyannot.pipeline.loaded_model import (
     stage_ranges_with_terms,
 )
 from flyannot.pipeline.show import describe_weak_terms
-from flyannot.pipeline.stage_model import LOOKS_LIKE, find_other_stage_ranges
+from flyannot.pipeline.stage_model import find_stage_warnings
 from flyannot.terms.answers import (
     expected_precision,
     learned_terms,
@@ -92,9 +92,24 @@ def build_task(request):
         return _annotate_features_task(
             model, sources[0], request.out, request.options, stage_ranges=stage_ranges
         )
-    images = read_chosen_images(sources, chosen, otherwise=_only_stage_range(model))
-    images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
+    images = read_images_for_model(model, sources, chosen)
     return annotate_task(model, images, request.out, request.options)
+
+
+def read_images_for_model(model, paths, selection, *, genes=()):
+    """Return the images that a command names for a model, each with a stage range.
+
+    Pictures without a table get the stage range that is selected, guessed, or the only one of the model.
+
+    Parameters
+    ----------
+    model : Path of the model file
+    paths : as in `read_named_images`
+    selection : Selection
+    genes : names of genes to which the images are limited; empty for all
+    """
+    images = read_chosen_images(paths, selection, otherwise=_only_stage_range(model))
+    return select_images(images, genes=genes, views=selection.view, stage_ranges=selection.stage_range)
 
 
 def _only_stage_range(model):
@@ -285,8 +300,8 @@ def _make_part(part):
         else:
             kept.append((image, pooled, warnings))
     if is_new:
-        other = find_other_stage_ranges([image for image, *_ in kept])
-        kept = [(i, pooled, _add_stage_warning(texts, other.get(i))) for i, pooled, texts in kept]
+        more = find_stage_warnings([image for image, *_ in kept])
+        kept = [(i, pooled, join_warnings(texts, more.get(i))) for i, pooled, texts in kept]
     if unchanged:
         place = {image: i for i, image in enumerate(part.images)}
         kept += [(image, None, warnings) for image, warnings in unchanged.items()]
@@ -309,14 +324,6 @@ def _find_refusal(loaded, gene, quality_warnings, is_trained_on):
     return find_refusal(quality_warnings, loaded.encoder.extract.register != "none")
 
 
-def _add_stage_warning(warnings, other):
-    """Return the quality warnings of an image, with "looks like 13-16" if that is the other stage range.
-
-    warnings : str; other : stage range, or None
-    """
-    return ", ".join(filter(None, (warnings, other and f"{LOOKS_LIKE} {other}")))
-
-
 def _predict_groups(loaded, columns, features, header):
     """Predict the terms of the groups of some images of one stage range.
 
@@ -337,7 +344,7 @@ def _predict_groups(loaded, columns, features, header):
         genes = image_gene_ids(columns)
         columns["unlikeness"], said = novelty_warnings(loaded.known, features, genes, columns["view"])
         both = zip(columns["quality_warnings"], said)
-        columns["quality_warnings"] = [", ".join(filter(None, texts)) for texts in both]
+        columns["quality_warnings"] = [join_warnings(*texts) for texts in both]
     X = training_rows(features, groups, loaded.classify)
     model = loaded.model
     # Group by group, since the last bits of a product depend on the number of its rows.

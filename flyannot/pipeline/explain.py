@@ -11,18 +11,20 @@ import numpy as np
 
 from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.encode.groups import group_images
+from flyannot.encode.groups import group_images, image_gene_ids
 from flyannot.files.atomic_file import atomic_folder
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.output_names import FileNames
 from flyannot.files.tables import write_table
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.quality import find_refusal
+from flyannot.images.quality import find_refusal, join_warnings
 from flyannot.pipeline.encoding import split_photographs
 from flyannot.pipeline.engine.images import image_columns, sort_images
 from flyannot.pipeline.loaded_model import load_model, require_stage_ranges_with_terms
+from flyannot.pipeline.stage_model import find_stage_warnings
 from flyannot.terms.explain import Explanation, explain_group, require_linear
 from flyannot.terms.training_set import training_rows
+from flyannot.terms.unlikeness import novelty_warnings
 
 log = logging.getLogger("flyannot")
 
@@ -130,10 +132,9 @@ def _explain_group(loaded, images, terms):
     """
     pictures = [(image.address, image.view) for image in images]
     greys, warnings, described, features, winner = loaded.encoder.encode_pictures(pictures)
-    for image, said in zip(images, warnings):
-        if why_not := find_refusal(said, loaded.encoder.extract.register != "none"):
-            log.warning("warning: %s: %s; annotate gives it no terms", image.name, why_not)
-    group = group_images(image_columns(images))
+    columns = image_columns(images)
+    _warn_of_pictures(loaded, images, columns, warnings, features)
+    group = group_images(columns)
     model = loaded.model
     X = training_rows(features, group, loaded.classify)
     values = model.decision_values(X)[0]
@@ -157,6 +158,29 @@ def _explain_group(loaded, images, terms):
             greys,
             described,
         )
+
+
+def _warn_of_pictures(loaded, images, columns, warnings, features):
+    """Log a warning for each picture whose terms cannot be trusted, for the reasons that annotate names.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+    images : list of Image
+    columns : dict of their columns
+    warnings : list of their quality warnings
+    features : float array (n_images, n_features)
+    """
+    contradicted = find_stage_warnings(images)
+    unlike = [""] * len(images)
+    if loaded.known:
+        genes = image_gene_ids(columns)
+        _, unlike = novelty_warnings(loaded.known, features, genes, columns["view"])
+    for image, quality, novelty in zip(images, warnings, unlike):
+        if why_not := find_refusal(quality, loaded.encoder.extract.register != "none"):
+            log.warning("warning: %s: %s; annotate gives it no terms", image.name, why_not)
+        elif said := join_warnings(contradicted.get(image), novelty):
+            log.warning("warning: %s: %s", image.name, said)
 
 
 def draw_explanations(explained, folder, *, force=False):
