@@ -113,10 +113,10 @@ def graded_dictionary(D, held, lam, *, seconds, n, n_epochs):
     }
 
 
-def graded_codes(seconds, X, D, Z, lam):
-    """Cost, and the mean objective and duality gap of codes."""
+def graded_codes(seconds, X, D, Z, lam, *, positive=False):
+    """Cost, and the mean objective and duality gap of codes; `positive` if they must not be negative."""
     cost = {"n": len(X), "us_per_sample": 1e6 * seconds / len(X), "peak_mb": peak_mb()}
-    X, gaps = X.astype(np.float64), duality_gap(X, D, Z, lam)
+    X, gaps = X.astype(np.float64), duality_gap(X, D, Z, lam, positive=positive)
     return cost | {
         "objective": float(objective(X, D, Z, lam).mean()),
         "gap": float(gaps.mean()),

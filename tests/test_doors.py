@@ -26,10 +26,11 @@ OPENS = re.compile(
 STORE = "layout", "reading", "file_cache", "description", "writing"
 DOORS = {
     "text, JSON and TOML": ("files/text_files.py",),
-    "tables": ("files/tables.py",),
+    "tables": ("files/workbooks.py",),
     "HDF5": tuple(f"files/hdf5/{name}.py" for name in STORE),
-    "pictures": ("images/image_file.py", "images/microscope_file.py"),
+    "pictures": tuple(f"images/{name}_file.py" for name in ("image", "pillow", "tiff", "microscope")),
     "arrays": ("dataset/importers/vectors.py",),
+    "matrices": ("files/matrix.py",),
     "bytes for a digest": ("files/digest.py",),
     "outputs": ("files/atomic_file.py",),
 }

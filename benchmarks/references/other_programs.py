@@ -37,15 +37,15 @@ def learn_by_spams(patches, held, initial, lam, n, n_epochs, batch_size):
     return graded | {"batch_size": batch_size, "eq_7": objective_by_eq_7(X.T, D.T, lam)}
 
 
-def encode_by_spams(patches, dictionary, lam, n):
-    """Code the last n patches."""
+def encode_by_spams(patches, dictionary, lam, n, positive=False):
+    """Code the last n patches; `positive` if codes must not be negative."""
     X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
-    spams_codes(X, D, lam)
-    Z, (seconds,) = timed(lambda: spams_codes(X, D, lam))
-    return graded_codes(seconds, X, D, Z, lam)
+    spams_codes(X, D, lam, positive=positive)
+    Z, (seconds,) = timed(lambda: spams_codes(X, D, lam, positive=positive))
+    return graded_codes(seconds, X, D, Z, lam, positive=positive)
 
 
-def spams_codes(X, D, lam, *, tol=None, gram=None):
+def spams_codes(X, D, lam, *, tol=None, gram=None, positive=False):
     """Codes of X, CSR (n_samples, n_atoms), of the type of X and D, by LARS: exact, whatever `tol`.
 
     The Gram matrix, where it is not at hand, and the products are NumPy's: SPAMS's own take a twentieth to
@@ -54,7 +54,7 @@ def spams_codes(X, D, lam, *, tol=None, gram=None):
     import spams
 
     gram = D @ D.T if gram is None else gram  # in C's order, of which the transpose is in Fortran's
-    options = {"lambda1": lam, "mode": 2, "numThreads": 1}
+    options = {"lambda1": lam, "mode": 2, "numThreads": 1, "pos": positive}
     return spams.lasso(np.asfortranarray(X.T), Q=gram.T, q=(X @ D.T).T, **options).T.tocsr()
 
 

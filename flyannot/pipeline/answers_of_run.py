@@ -4,10 +4,12 @@ These are the answers of cross-validation, the curated terms, and the answers of
 curated terms changed.
 """
 
+import logging
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from flyannot.terms.answers import read_group_predictions
 from flyannot.terms.group_outcomes import is_cross_validated, outcomes_from_json, read_scores
 from flyannot.terms.training_set import annotated_groups, observed_terms, truth_matrix
 
+log = logging.getLogger("flyannot")
 PREDICTIONS, SCORES = "predictions.h5", "scores.json"
 BEFORE = "before"  # folder beside them, with both files from before the curated terms changed
 _CURATED = {"annotations", "corrections"}  # inputs of scores
@@ -42,11 +45,6 @@ class RunAnswers:
     annotations: Path
     corrections: tuple = ()
 
-    @property
-    def before(self):
-        """The path of the predictions before the curated terms changed; the file may not exist."""
-        return self.scores.parent / BEFORE / PREDICTIONS
-
     def inputs(self):
         """Return a dict for the header of the predictions: kind of input -> list of the files' digests.
 
@@ -62,10 +60,8 @@ class RunAnswers:
             )
         digests = curated_digests(find_annotation_table(self.annotations), self.corrections)
         digests["scores"] = [file_digest(self.scores)]
-        if self.before.is_file():
-            with open_stored_file(self.before, "predictions") as stored:
-                digests["predictions before"] = [stored.digest]
-        return digests
+        previous = _read_previous(self.scores)
+        return digests | ({"predictions before": [previous.digest]} if previous.digest else {})
 
     def write(self, file, header):
         """Add the answers of the run to every stage range of an open predictions file.
@@ -73,7 +69,9 @@ class RunAnswers:
         file : h5py.File, open for writing; header : its Header
         """
         scores = read_scores(self.scores)
-        stored = StoredFile(file, self.before, header)
+        previous = _read_previous(self.scores)
+        previous.warn()
+        stored = StoredFile(file, Path(file.filename), header)
         annotations, _ = read_curated_annotations(self.annotations, corrections=self.corrections)
         margin = header.options["annotate"]["abstain_margin"]
         evaluated = self._evaluated_images()
@@ -93,7 +91,7 @@ class RunAnswers:
                 "held_out": is_held_out,
                 "model_probability": predicted.probability,
                 "curated": _curated_terms(groups, annotations, s, predicted.terms),
-                "answer_before": self._answers_before(s, groups, predicted.terms),
+                "answer_before": previous.answers_of(s, groups, predicted.terms),
             }
             is_evaluated = np.isfinite(of_terms["auc"])
             for name, values in of_terms.items():  # a term that was never suggested has no precision
@@ -105,22 +103,69 @@ class RunAnswers:
         with open_stored_file(self.features, "features") as features:
             return {s: set(features.read_array(s, "image")) for s in features.stage_ranges}
 
-    def _answers_before(self, stage_range, groups, terms):
-        """Return the answers of the previous run, int8 (n_groups, n_terms): indices in ANSWERS.
 
-        -1 if there was none.
+@dataclass(frozen=True)
+class _PreviousRun:
+    """The scores and answers of the run before the curated terms changed, from the folder `before`.
 
-        groups : Groups; terms : list of names
-        """
-        answers = np.full((len(groups), len(terms)), -1, np.int8)
-        if self.before.is_file():
-            with open_stored_file(self.before, "predictions") as stored:
-                if stage_range not in stored.stage_ranges:
-                    return answers
-                then, predicted = read_group_predictions(stored, stage_range)
-            now, before = _matching_entries(groups.name, then.name, terms, predicted.terms)
-            answers[now] = predicted.answers[before]
-        return answers
+    folder : Path of the folder
+    scores : dict of its scores; None if there are none to compare with
+    digest : str, digest of its predictions, "" if there are none to compare with
+    answers : dict from each stage range to names of groups, terms, and answers as indices in ANSWERS, int8
+        (n_groups, n_terms)
+    fault : str, why its files are left out; "" if they are used, or if there are none
+    """
+
+    folder: Path
+    scores: dict | None = None
+    digest: str = ""
+    answers: dict = field(default_factory=dict)
+    fault: str = ""
+
+    def answers_of(self, stage_range, groups, terms):
+        """Return the answers for some groups and terms, int8 (n_groups, n_terms); -1 if there was none."""
+        found = np.full((len(groups), len(terms)), -1, np.int8)
+        if stage_range in self.answers:
+            names, terms_then, answers = self.answers[stage_range]
+            now, before = _matching_entries(groups.name, names, terms, terms_then)
+            found[now] = answers[before]
+        return found
+
+    def warn(self):
+        """Log a warning if the files are left out."""
+        if self.fault:
+            log.warning(
+                "warning: %s %s: today's answers are compared with none; remove it with: rm -r %s",
+                self.folder,
+                self.fault,
+                quote(str(self.folder)),
+            )
+
+
+def _read_previous(scores):
+    """Read the folder `before` beside scores.json as a _PreviousRun.
+
+    Its files are used only if they are whole, and of the run to which scores.json belongs.
+
+    scores : Path of scores.json
+    """
+    folder = scores.parent / BEFORE
+    if not folder.is_dir():
+        return _PreviousRun(folder)
+    try:
+        kept = read_scores(folder / SCORES)
+        answers = {}
+        with open_stored_file(folder / PREDICTIONS, "predictions") as stored:
+            for s in stored.stage_ranges:
+                groups, predicted = read_group_predictions(stored, s)
+                answers[s] = groups.name, predicted.terms, predicted.answers
+            is_pair = stored.inputs.get("scores") == [file_digest(folder / SCORES)]
+            digest = stored.digest
+    except FlyannotError:
+        return _PreviousRun(folder, fault="is damaged or incomplete")
+    if not is_pair or not _changed_inputs(kept["made_from"], read_scores(scores)["made_from"]) <= _CURATED:
+        return _PreviousRun(folder, fault="is of another run")
+    return _PreviousRun(folder, kept, digest, answers)
 
 
 def _cross_validated_answers(scores, stage_range, names, terms):
@@ -221,13 +266,7 @@ def snapshot_previous_run(scores, made_now):
     changed = set()
     is_of_scores = False
     with suppress(FlyannotError):
-        made_before = read_scores(scores)["made_from"]
-        for role in {*made_before, *made_now} - {"model"}:
-            was, now = made_before.get(role), made_now.get(role)
-            if isinstance(now, dict):  # options that are not given follow from the curated terms
-                was = {name: (was or {}).get(name) for name in now}
-            if canonical_json(was) != canonical_json(now):
-                changed.add(role)
+        changed = _changed_inputs(read_scores(scores)["made_from"], made_now)
         with open_stored_file(predictions, "predictions") as stored:
             is_of_scores = stored.inputs.get("scores") == [file_digest(scores)]
     if not changed or not changed <= _CURATED:
@@ -235,5 +274,21 @@ def snapshot_previous_run(scores, made_now):
     elif is_of_scores:  # otherwise the run was interrupted between the two, and the older copies stay
         for path in (predictions, scores):
             copy_file(path, before / path.name)
-    kept = before / scores.name
-    return read_scores(kept) if kept.is_file() else None
+    previous = _read_previous(scores)
+    previous.warn()
+    return previous.scores
+
+
+def _changed_inputs(made_before, made_now):
+    """Return the set of inputs and options, except the model, that differ between two scores.
+
+    made_before, made_now : dicts, their inputs and options
+    """
+    changed = set()
+    for role in {*made_before, *made_now} - {"model"}:
+        was, now = made_before.get(role), made_now.get(role)
+        if isinstance(now, dict):  # options that are not given follow from the curated terms
+            was = {name: (was or {}).get(name) for name in now}
+        if canonical_json(was) != canonical_json(now):
+            changed.add(role)
+    return changed

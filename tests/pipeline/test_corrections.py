@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -148,6 +149,42 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, d
     flyannot("run c.toml", code=0)
     now = rows_of_csv(out / "predictions.csv")
     assert {key_of(row): row["answer"] for row in now} == answers[0], "corrections left out are undone"
+
+
+def test_answers_before_that_are_damaged_or_of_another_run_are_left_out_and_named(flyannot, reviewed, desk):
+    path = write_configuration(desk, images='[extract]\nstride-px = 32\n[select]\nstage-range = "4-6"\n')
+    flyannot("run c.toml", code=0)
+    out = desk / "results"
+    flyannot("run c.toml --corrections corrections.csv", code=0)
+    kept = {name: (out / "before" / name).read_bytes() for name in ("predictions.h5", "scores.json")}
+
+    def said_and_changes():
+        (out / "predictions.h5").unlink()
+        said = flyannot("run c.toml --corrections corrections.csv", code=0).err
+        return said, [row["change"] for row in rows_of_csv(out / "predictions.csv") if row["change"]]
+
+    said, changes = said_and_changes()
+    assert "before" not in said and changes
+    for name, content in kept.items():
+        middle = len(content) // 2
+        changed = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+        for damaged in (b"", content[:middle], changed):
+            (out / "before" / name).write_bytes(damaged)
+            said, changes = said_and_changes()
+            assert "before is damaged or incomplete: today's answers are compared with none" in said
+            assert "rm -r results/before" in said and not changes
+        (out / "before" / name).write_bytes(content)
+    assert said_and_changes()[1]
+    path.write_text(path.read_text().replace("stride-px = 32", "stride-px = 40"))
+    flyannot("run c.toml -o other", code=0)
+    for name in kept:
+        (out / "before" / name).write_bytes((desk / "other" / name).read_bytes())
+    path.write_text(path.read_text().replace("stride-px = 40", "stride-px = 32"))
+    said, changes = said_and_changes()
+    assert "before is of another run" in said and not changes
+    shutil.rmtree(out / "before")
+    said, changes = said_and_changes()
+    assert "before" not in said and not changes
 
 
 def test_a_table_of_annotations_keeps_what_it_cannot_say(flyannot, desk):

@@ -127,6 +127,39 @@ def test_verdicts_survive_a_reload_and_a_page_made_anew(browser, tmp_path):
         assert progress(view) == "0 of 3 terms reviewed", "of other data nothing"
 
 
+def test_two_data_sets_whose_folders_have_one_name_keep_their_verdicts_apart(browser, tmp_path):
+    def page(name, *genes):
+        path = tmp_path / name
+        write_groups(path, [entry(gene) for gene in genes], review=ReviewSettings("embryos"))
+        return path.as_uri()
+
+    own = page("own.html", "Dl", "ems", "en")
+    grown = page("grown.html", "Dl", "ems", "en", "hb")
+    foreign = page("foreign.html", "Dl", "Kr", "eve", "ftz")
+    with shown(browser, tmp_path / "own.html") as view:
+        press(view, "pole cell", "accept")
+        view.goto(foreign)
+        assert verdict(view, "pole cell") is None and progress(view).startswith("0 of")
+        press(view, "midgut", "reject")
+        for url, here, absent in ((grown, "pole cell", "midgut"), (foreign, "midgut", "pole cell")):
+            view.goto(url)
+            open_gene(view, "4-6.Dl")
+            assert verdict(view, here) is not None and verdict(view, absent) is None
+            assert progress(view).startswith("1 of")
+        view.evaluate("localStorage.setItem('flyannot-data-sets embryos', 'damaged')")
+        view.goto(own)
+        open_gene(view, "4-6.Dl")
+        assert verdict(view, "pole cell") == "accept"
+
+
+def test_corrections_of_genes_that_are_not_on_the_page_are_not_loaded(view, tmp_path):
+    table = tmp_path / "theirs.csv"
+    table.write_text(f"{','.join(NEEDED)}\nKr,4-6,midgut,accept,2026-01-03\nftz,4-6,gap,accept,2026-01-03\n")
+    said = take_in(view, table)
+    assert "nothing is loaded, since none of its 2 verdicts is on a gene here" in said
+    assert progress(view) == "0 of 12 terms reviewed"
+
+
 def test_the_browser_keeps_the_verdicts_of_a_group_together_and_goes_past_what_is_not_ours(view):
     """A name for every verdict would fill the store, and delay the page."""
     kept = "Object.keys(localStorage).filter((name) => name.startsWith('flyannot-verdict'))"
@@ -181,7 +214,7 @@ def test_what_is_taken_in_replaces_what_the_curator_said_before_and_says_what_it
         f"midgut;other;4-6;accept;{today} 00:00:00;ben\nmidgut;Dl;4-6;perhaps;{today};ben\n"
     )
     said = take_in(view, table)
-    assert "c.csv: 2 verdicts loaded; left out: " in said
+    assert "c.csv: 2 verdicts loaded (1 on genes that are not here); left out: " in said
     assert "row 3: unknown verdict \u201cperhaps\u201d" in said
     for day, why in dates.items():
         (tmp_path / "dates.csv").write_text(f"{','.join(NEEDED)}\nDl,4-6,midgut,accept,{day}\n")
@@ -409,7 +442,8 @@ def test_a_browser_that_keeps_nothing_says_so_and_the_review_goes_on(browser, pa
 def test_a_store_that_is_full_loses_nothing_in_silence(view, browser, pages, tmp_path):
     """The page warns of verdicts that it could not keep, until they are downloaded."""
     table, n = tmp_path / "many.csv", 6_000
-    rows = (f"gene{i},4-6,pole cell,accept,2026-01-31,{'faint ' * 200}" for i in range(n))
+    genes_read = ["Dl", *(f"gene{i}" for i in range(n - 1))]  # one is on the page, so that all are loaded
+    rows = (f"{gene},4-6,gap,accept,2026-01-31,{'faint ' * 200}" for gene in genes_read)
     table.write_text("\n".join([",".join([*NEEDED, "note"]), *rows]))
     said = take_in(view, table)
     n_lost = int(re.search(r"does not keep ([\d,]+) verdicts: download", said)[1].replace(",", ""))

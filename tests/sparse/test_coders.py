@@ -112,7 +112,7 @@ def test_a_sample_has_the_same_bits_in_any_company_with_any_threads_and_gram_mat
         parts = [encode(X[i:j], D, lam) for i, j in zip(cuts, cuts[1:])]
         assert (sp.vstack(parts) != Z).nnz == 0
     grams = [gram_matrix(D), gram_for(name, D)]
-    if name != "cd":  # others leave aside what is rounded: its roundings would be solved for
+    if name not in ("cd", "nonnegative"):  # others set a rounded one aside: its roundings would be solved for
         grams.append(gram_matrix(D).astype(np.float32))
     for options in ({"n_threads": 2}, *({"gram": gram} for gram in grams)):
         assert (encode(X, D, lam, **options) != Z).nnz == 0
@@ -153,3 +153,15 @@ def test_the_working_set_may_hold_all_of_sixteen_atoms(rng, dtype):
     X, D = rng.normal(size=(60, 10)).astype(dtype), rng.normal(size=(16, 10)).astype(dtype)
     Z = CODERS["cd"](X, D, 1e-3, tol=1e-4)
     assert np.isfinite(Z.data).all()
+
+
+def test_a_non_negative_code_begins_from_the_positive_entries_of_a_start(problem, rng):
+    X, D = problem
+    encode = coders()["nonnegative"][0]
+    lam = 0.1 * lam_max(X, D)
+    Z = encode(X, D, lam)
+    start = sp.csr_matrix(Z - 0.5 * (rng.random(Z.shape) < 0.1))  # some entries below zero
+    again = encode(X, D, lam, start=start)
+    assert (again.data >= 0).all()
+    assert (objective(X, D, again, lam) <= objective(X, D, start.maximum(0), lam) * (1 + 1e-12)).all()
+    assert (encode(X, D, lam, start=Z) != Z).nnz == 0

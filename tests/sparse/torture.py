@@ -12,7 +12,7 @@ from scipy.special import eval_chebyt
 from sklearn.exceptions import ConvergenceWarning
 
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.nonnegative import encode_nonnegative
+from flyannot.sparse.coders.cd import encode_nonnegative
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import lam_max
 

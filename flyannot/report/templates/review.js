@@ -7,6 +7,7 @@ const Review = (() => {
     verdicts,
     keptInWords,
     partsOf,
+    idOfGene,
     VERDICTS,
     rowsOfKey,
     change,
@@ -26,6 +27,7 @@ const Review = (() => {
     KEPT,
   } = Verdicts;
   const { giveFile } = Tables;
+  const SIGNS = { accept: "\u2713", reject: "\u2715", unsure: "?" };
 
   const genesOfSymbol = new Map(); // symbol -> ids of its genes on this page
   const toReview = new Set(); // keys of the terms that are predicted or curated
@@ -34,7 +36,6 @@ const Review = (() => {
   const named = new Map(vocabulary.map(([term]) => [term.toLowerCase(), term]));
   let contested = new Map(); // terms on which curators disagree, by gene and stage range
   let given = index.stages.map(() => new Set()); // terms that have a verdict, by stage range
-  const idOfGene = (group) => group.fbgn || group.gene || group.name;
   const keyOfTerm = (group, term) => verdictKey(idOfGene(group), index.stages[group.stage], term);
   const contestedOf = (group) => contested.get(keyOfTerm(group, "")) || [];
   const isForReview = (one) => one.status !== "undetermined" || one.margin !== 0 || Boolean(one.curated);
@@ -99,8 +100,8 @@ const Review = (() => {
           "aria-pressed": "false",
           title: verdict + " (" + verdict[0] + ")",
         },
-        verdict[0].toUpperCase() + verdict.slice(1),
-        make("span", { class: "unseen" }, " " + term),
+        make("span", { "aria-hidden": true }, SIGNS[verdict]),
+        make("span", { class: "unseen" }, verdict[0].toUpperCase() + verdict.slice(1) + " " + term),
       ),
     );
     const note = make("input", {
@@ -387,6 +388,13 @@ const Review = (() => {
   }
   function takeIn(text, name) {
     const { rows, wrong } = readCorrections(text, index.stages, idOfNamed);
+    const here = new Set(index.groups.map(idOfGene));
+    const nForeign = rows.filter(([key]) => !here.has(partsOf(key)[0])).length;
+    if (nForeign && nForeign === rows.length) {
+      const many = counted(nForeign, "verdict");
+      say(name + ": nothing is loaded, since none of its " + many + " is on a gene here.");
+      return;
+    }
     const all = new Map();
     for (const [key, row] of rows) all.set(key, [...(all.get(key) || rowsOfKey(key)), row]);
     const changed = Array.from(all).filter(
@@ -404,6 +412,7 @@ const Review = (() => {
         ": " +
         counted(taken, "verdict") +
         " loaded" +
+        (nForeign ? " (" + nForeign + " on genes that are not here)" : "") +
         (contested
           ? "; curators disagree on " + counted(contested, "term") + ": choose Show \u201cto decide\u201d"
           : "") +

@@ -19,10 +19,10 @@ const Verdicts = (() => {
     "decides",
   ];
   const NEEDED = ["gene", "stage_range", "term", "verdict", "date"];
-  const KEPT = "flyannot-verdict " + index.review.data_set + " ";
   const CURATOR = "flyannot-curator";
   const verdictKey = (geneId, stageRange, term) => geneId + "\0" + stageRange + "\0" + term;
   const partsOf = (key) => key.split("\0");
+  const idOfGene = (group) => group.fbgn || group.gene || group.name;
   // key -> result of `settled` for its rows; a row is a row of the table as an object
   const verdicts = new Map();
   const changes = []; // changes that can be undone: lists of [key, rows before]
@@ -40,6 +40,28 @@ const Verdicts = (() => {
   } catch {
     store.shelf = null;
   }
+
+  // --- Data sets of one name, such as two folders "embryos", which the store numbers. ---
+  const SAME_GENES = 0.5; // two lists of genes belong to one data set if they share more of the shorter one
+  const KEPT = "flyannot-verdict " + index.review.data_set + numberOfDataSet() + " ";
+  // Return what the names of verdicts on this data set have: "" for the first of its name, then " #2".
+  function numberOfDataSet() {
+    const name = "flyannot-data-sets " + index.review.data_set;
+    const here = new Set(index.groups.map(idOfGene));
+    const isSame = (genes) =>
+      genes.filter((gene) => here.has(gene)).length > SAME_GENES * Math.min(genes.length, here.size);
+    const known = listAt(name).filter(Array.isArray);
+    const found = known.findIndex(isSame);
+    const at = found < 0 ? known.length : found;
+    known[at] = Array.from(new Set([...(known[at] || []), ...here]));
+    try {
+      store.shelf.setItem(name, JSON.stringify(known));
+    } catch {
+      // There is no store, or it is full.
+    }
+    return at ? " #" + (at + 1) : "";
+  }
+
   // --- Several curators, by the rule of `flyannot curate` in flyannot/curation/corrections.py. ---
   const rowsOfKey = (key) => verdicts.get(key)?.rows || [];
   const textOf = (row) => JSON.stringify(COLUMNS.map((name) => row[name]));
@@ -94,10 +116,10 @@ const Verdicts = (() => {
   // read before the page is shown. A model is stored as its number in a list of digests.
   const MODELS = "flyannot-models";
   const PACKED = ["term", "verdict", "curator", "date", "note", "probability", "gene", "fbgn"];
-  // Return the list in the store; [null] if it is damaged.
+  // Return the list in the store; [null] if it is damaged, and [] without a store.
   function listAt(name) {
     try {
-      const kept = JSON.parse(store.shelf.getItem(name) || "[]");
+      const kept = JSON.parse(store.shelf?.getItem(name) || "[]");
       return Array.isArray(kept) ? kept : [null];
     } catch {
       return [null];
@@ -257,6 +279,7 @@ const Verdicts = (() => {
     CURATOR,
     verdictKey,
     partsOf,
+    idOfGene,
     verdicts,
     changes,
     unkept,

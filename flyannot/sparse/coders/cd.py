@@ -1,6 +1,6 @@
 """The coordinate-descent coder: one product X D^T, one Gram matrix, an active set per sample.
 
-For every sample x it minimises 1/2 |x - z D|^2 + lam |z|_1 over z.
+For every sample x it minimises 1/2 |x - z D|^2 + lam |z|_1 over z, or over z >= 0.
 """
 
 from functools import partial
@@ -21,11 +21,30 @@ _WIDE = 256  # numbers per row; narrower rows use many sets of the cache anyway
 _MOST_SWEEPS = 1000  # limit for a problem of few atoms, far above its need
 _INVERTED_AT_ONCE = 32  # fewest atoms of a start code for which LAPACK is faster than one by one
 _FLOAT32_SWEEPS = 40  # real descriptors take up to ten; others are solved in float64
+_PATIENCE = {4: 5, 8: 30}  # by bytes of a number: rounds without halving the gap before the solver ends
 
 
 @partial(Coder, is_trusted=True)
-def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
+def encode(samples, lam, **rules):
     """Return codes of X over a fixed dictionary, each within a given duality gap of its minimum.
+
+    Parameters and result are those of every coder (`coders`); the method is that of `_solve`.
+    """
+    return _solve(samples, lam, positive=False, **rules)
+
+
+@partial(Coder, positive=True, is_trusted=True)
+def encode_nonnegative(samples, lam, *, start, **rules):
+    """Return non-negative codes of X, each within a given duality gap of the best non-negative code.
+
+    Parameters and result are those of every coder (`coders`).  Negative entries of `start` count as zero.
+    """
+    start = None if start is None else start.maximum(0)
+    return _solve(samples, lam, positive=True, start=start, **rules)
+
+
+def _solve(samples, lam, *, positive, tol, max_sweeps, start, gram, n_threads):
+    """Solve the lasso of every sample by an active set.
 
     The atoms that violate the optimality conditions most form a working set.  There one code after the
     other, the worst first, moves to its minimum, while the codes of the support follow theirs.  An inverse
@@ -35,7 +54,8 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     float32 samples are solved in float32 if possible.  A sample whose gap stays too wide is solved again
     in float64.  A call has about half a millisecond of overhead, so code many samples at once.
 
-    Parameters and result are those of every coder (`coders`).
+    Parameters and result are those of every coder (`coders`), and `positive`, True if codes must not be
+    negative.  An atom then joins only if q = D (x - z D) is above lam, not below -lam.
 
     Source
     ------
@@ -46,20 +66,20 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     X, D = samples.X, samples.D
     gram = gram_matrix(D) if gram is None else np.ascontiguousarray(gram, X.dtype)
     n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if X.dtype == np.float32 else max_sweeps
-    problem = make_problem(gram, lam, 0.5 * tol, n_sweeps)
-    new_scratch = partial(make_scratch, len(D), D.shape[1], X.dtype)
+    problem = make_problem(gram, lam, 0.5 * tol, n_sweeps, positive=positive)
+    new_scratch = partial(make_scratch, len(D), D.shape[1], X.dtype, positive=positive)
     panels = pack_columns(D, mirrored_index(np.arange(round_up(len(D), CHUNK))))
     found = solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads)
     if X.dtype == np.float64:
         return found
-    Z, gaps = compute_gaps(found, samples, lam, tol)
+    Z, gaps = compute_gaps(found, samples, lam, tol, positive=positive)
     rows = unconverged_rows(gaps, tol)
     if not len(rows):
         return Codes(Z, gaps)
     # float32 is too coarse for this conditioning or tol: solve from the start again, in float64.
-    rules = {"tol": tol, "max_sweeps": max_sweeps, "gram": None, "n_threads": n_threads}
-    rules["start"] = None if start is None else start[rows]
-    exact = encode.solve(samples.subset(rows).to_float64(), lam, **rules).Z.astype(np.float32)
+    rules = {"positive": positive, "tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads}
+    rules |= {"start": None if start is None else start[rows], "gram": None}
+    exact = _solve(samples.subset(rows).to_float64(), lam, **rules).Z.astype(np.float32)
     gaps[rows] = np.nan
     return Codes(replace_rows(Z, rows, exact), gaps)
 
@@ -75,6 +95,8 @@ class CDProblem(NamedTuple):
     goal : float, the allowed gap as a fraction of |x|^2
     slack : float, the largest violation that may be rounding, as a fraction of |x|
     max_sweeps : int, most passes over all atoms for one sample
+    patience : int, rounds without halving the gap after which rounding is the limit
+    positive : bool, True if codes must not be negative
     """
 
     gram: np.ndarray  # (n_atoms, n_atoms)
@@ -85,6 +107,8 @@ class CDProblem(NamedTuple):
     goal: float  # the allowed gap, as a fraction of |x|^2
     slack: float  # the largest violation that may be rounding, as a fraction of |x|
     max_sweeps: int
+    patience: int
+    positive: bool
 
 
 class CDScratch(NamedTuple):
@@ -111,7 +135,7 @@ class CDScratch(NamedTuple):
     work: WorkingSet
 
 
-def make_problem(gram, lam, goal, max_sweeps):
+def make_problem(gram, lam, goal, max_sweeps, *, positive=False):
     """Build the CDProblem of a dictionary.
 
     Parameters
@@ -120,6 +144,7 @@ def make_problem(gram, lam, goal, max_sweeps):
     lam : float, weight of the L1 norm
     goal : float, the duality gap to reach, as a fraction of |x|^2
     max_sweeps : int
+    positive : bool, True if codes must not be negative
     """
     kind = gram.dtype.type
     norms = np.sqrt(gram.diagonal())
@@ -127,11 +152,12 @@ def make_problem(gram, lam, goal, max_sweeps):
     bytes_ = np.full((len(gram), round_up(len(gram), CHUNK)), 128, np.uint8)
     scales = np.empty(len(gram), kind)
     round_gram(gram, norms, bytes_, scales)
-    return CDProblem(gram, bytes_, scales, norms, kind(lam), float(goal), float(slack), int(max_sweeps))
+    limits = float(goal), float(slack), int(max_sweeps), _PATIENCE[gram.itemsize]
+    return CDProblem(gram, bytes_, scales, norms, kind(lam), *limits, positive)
 
 
-def make_scratch(n_atoms, n_features, dtype):
-    """Allocate a CDScratch for samples of one dictionary."""
+def make_scratch(n_atoms, n_features, dtype, *, positive=False):
+    """Allocate a CDScratch for samples of one dictionary; `positive` if codes must not be negative."""
     bits = np.int32 if dtype == np.float32 else np.int64
     q = aligned_zeros(round_up(n_atoms, CHUNK), dtype)
     n_support = min(n_atoms, n_features)
@@ -155,6 +181,7 @@ def make_scratch(n_atoms, n_features, dtype):
         q=q_set,
         q_bits=q_set.view(bits),
         masks=np.zeros(width, bits),
+        compared=-1 if positive else np.iinfo(bits).max,
         rows=aligned_zeros((n_padded, n_columns), dtype),
         row=aligned_zeros(width, dtype),
     )

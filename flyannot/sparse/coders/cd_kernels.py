@@ -43,7 +43,6 @@ from flyannot.sparse.simd.gram_rows import (
 )
 
 ENTRANTS = 0.7  # atoms join the working set if |q| is at least this fraction of the largest
-PATIENCE = 30  # rounds without halving the gap after which rounding is the limit
 REBUILD = 8  # rounds after which the support is built afresh
 AT_REST = 0.9  # fraction of the allowed gap to reach
 AT_START = 0.95  # the same for a start code, so that a result given as start does not change
@@ -108,6 +107,9 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             bound, error = correlate_all(q0, support.atoms, support.z, n, slack, problem, s)
         for i in range(size):  # q is known exactly on the working set
             s.q[mirrored(s.work.atoms[i])] = 0
+        if problem.positive:  # no atom joins for a negative q
+            for j in range(len(s.q)):
+                s.q[j] = max(s.q[j], s.q[j] - s.q[j])
         largest = max_magnitude_of_chunks(s.q)
         bar = max(bound, s.q.dtype.type(ENTRANTS) * largest)
         n_old = size
@@ -118,14 +120,16 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             copy_gram_rows(gram, n_old, n, size, work, support)
             compute_correlations(n, size, work, support)
         if bar <= bound and n_pending == 0:  # the set then has all atoms that may violate
-            top = max(largest_magnitude(work.q, round_up_to_lanes(size)), min(largest, bound) + error)
+            top = max(_largest_correlation(size, problem.positive, work), min(largest, bound) + error)
             allowed = (AT_REST if sweep else AT_START) * problem.goal * square
             doubt, violation = _doubts(square, n, support, problem.norms, work, lam)
             gap = duality_gap_from_correlations(
                 square, work.q0, work.q, support.place, support.z, n, lam, top
             )
             best, n_stale = track_gap(gap, best, n_stale)
-            is_at_rest = gap + doubt <= allowed or n_stale > PATIENCE or max(top - lam, violation) <= slack
+            is_at_rest = (
+                gap + doubt <= allowed or n_stale > problem.patience or max(top - lam, violation) <= slack
+            )
             if is_at_rest:
                 break
         n = _solve_set(n, n_pending, size, slack, problem, s)
@@ -164,6 +168,17 @@ def _doubts(square, n, support, norms, work, lam):
         mass += abs(support.z[i]) * norms[support.atoms[i]]
         violation = max(violation, abs(work.q[support.place[i]] - lam * np.sign(support.z[i])))
     return 2 * np.finfo(support.z.dtype).eps * mass * (np.sqrt(square) + mass), violation
+
+
+@inlined()
+def _largest_correlation(size, positive, work):
+    """Return the largest |q| of the working set, or the largest q (at least 0) if `positive`."""
+    if not positive:
+        return largest_magnitude(work.q, round_up_to_lanes(size))
+    largest = work.q.dtype.type(0)
+    for j in range(size):
+        largest = max(largest, work.q[j])
+    return largest
 
 
 @inlined()

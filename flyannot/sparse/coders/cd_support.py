@@ -50,7 +50,9 @@ class WorkingSet(NamedTuple):
     q0 : (n_atoms,), D x
     q : (n_atoms,), D (x - z D)
     q_bits : the memory of q as integers; the bits of positive floats compare like the floats
-    masks : int (n_atoms,), all bits except the sign if the atom may join, otherwise 0
+    masks : int (n_atoms,), `compared` if the atom may join, otherwise 0
+    compared : int, the bits of q by which the next atom is chosen: all except the sign; or all if codes must
+        not be negative, so that a negative q is never the largest
     rows : (s, n_atoms), Gram entries between the support and the working set
     row : (n_atoms,), Gram entries between the atom that joins next and the working set
     """
@@ -59,7 +61,8 @@ class WorkingSet(NamedTuple):
     q0: np.ndarray  # (n_atoms, padded): D x
     q: np.ndarray  # (n_atoms, padded)
     q_bits: np.ndarray  # the same memory as integers; the bits of positive floats compare as integers
-    masks: np.ndarray  # integer (n_atoms, padded): all bits except the sign if the atom may join, or 0
+    masks: np.ndarray  # integer (n_atoms, padded): `compared` if the atom may join, or 0
+    compared: int  # all bits except the sign; or all bits if codes must not be negative
     rows: np.ndarray  # (s padded, n_atoms padded): gram of support and set; padding is finite
     row: np.ndarray  # (n_atoms, padded): the row of the atom that joins next
 
@@ -82,7 +85,7 @@ def finish_working_set(before, size, work):
         Its padding gets the first atom, or zeros if the set is empty.
     """
     for j in range(before, size):
-        work.masks[j] = np.iinfo(work.masks.dtype).max
+        work.masks[j] = work.compared
     for j in range(size, round_up_to_lanes(max(size, 1))):
         work.atoms[j], work.masks[j] = work.atoms[0], 0
         work.q0[j] = work.q0[0] if size > 0 else 0
@@ -271,6 +274,9 @@ def _step_along(length, n, size, work, support):
     size : int, the size of the working set
     """
     add_multiple(support.z, -length, support.direction, round_up_to_lanes(n))
+    if work.compared < 0:  # of two codes that reach zero together, rounding can take one below it
+        for i in range(n):
+            support.z[i] = max(support.z[i], support.z[i] - support.z[i])
     add_rows(
         work.q, work.q, length, support.direction, work.rows, work.rows.shape[1], n, round_up_to_lanes(size)
     )
@@ -315,7 +321,7 @@ def _drop(i, n, size, work, support):
         inverse[a, i], inverse[a, last] = inverse[a, last], 0
     for a in range(round_up_to_lanes(n)):
         inverse[last, a] = 0
-    work.masks[support.place[i]] = np.iinfo(work.masks.dtype).max
+    work.masks[support.place[i]] = work.compared
     copy(work.rows[i], work.rows[last], round_up_to_lanes(size))
     for entries in (support.atoms, support.place):
         entries[i] = entries[last]
