@@ -72,7 +72,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         X : sequence of images, or array (n_images, height, width)
             Each image is a matrix of grey levels, or the path of a picture, which is read as in
             `flyannot extract`.  Grey levels are integers, or floats from 0 to 255.  If no float exceeds 1,
-            they are from 0 to 1.
+            they are from 0 to 1, as booleans are.
 
         Returns
         -------
@@ -137,5 +137,5 @@ def _grey_levels(image):
             f"grey levels run from {grey.min():g} to {grey.max():g}, outside 0 to {WHITE:g}",
             fix="scale them to 0 to 255, and replace those that are not finite",
         )
-    is_from_0_to_1 = image.dtype.kind == "f" and grey.size and grey.max() <= 1
+    is_from_0_to_1 = image.dtype.kind in "fb" and grey.size and grey.max() <= 1
     return grey * np.float32(WHITE) if is_from_0_to_1 else grey

@@ -13,6 +13,7 @@ from flyannot.base.errors import InputError
 from flyannot.estimators.image_patches import validate_estimator_input
 from flyannot.estimators.sparse_coder import BaseSparseCoder
 from flyannot.jobs.progress_events import log_or_print
+from flyannot.jobs.resources import require_memory
 from flyannot.sparse.coders.verified import power_of_two_scale
 from flyannot.sparse.fit import (
     EVALUATED_SAMPLES,
@@ -136,9 +137,6 @@ class DictionaryLearning(BaseSparseCoder):
         ----------
         X : array-like (n_samples, n_features), or ImagePatches of descriptors
         """
-        if self.max_iter is not None and self.max_iter < 1:
-            fault = f"max_iter is {self.max_iter}, and must be 1 or more"
-            raise InputError(fault, fix="choose max_iter=3, or leave it out")
         X, _ = validate_estimator_input(self, X, reset=True, **self._nan_options())
         rng = _generator(self.random_state)
         X = self._scaled(X, is_first=True)
@@ -240,6 +238,8 @@ class DictionaryLearning(BaseSparseCoder):
     def _n_atoms(self, X):
         n = X.shape[1] if self.n_components is None else self.n_components
         if isinstance(n, int | np.integer) and not isinstance(n, bool) and n > 0:
+            needed = 4 * int(n) * X.shape[1] * X.dtype.itemsize  # the dictionary and copies of it
+            require_memory(needed, f"a dictionary of {n} atoms", fix="choose fewer n_components")
             return int(n)
         raise InputError(
             f"n_components = {n!r} is not a number of atoms",
@@ -279,6 +279,8 @@ class DictionaryLearning(BaseSparseCoder):
         if self.dict_init is None:
             return self._random_atoms(X, n_atoms, rng)
         D = np.array(self.dict_init, X.dtype)
+        if not np.isfinite(D).all():
+            raise InputError("dict_init has numbers that are not finite", fix="replace them")
         if D.shape != (n_atoms if self.n_components is not None else len(D), X.shape[1]):
             raise InputError(
                 f"dict_init of shape {D.shape} does not fit {self.n_components} atoms of "

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flyannot.base.errors import InputError, error_message
+from flyannot.base.options import FloatType, IntegerType
 from flyannot.base.text import short_repr
 from flyannot.encode.options import GridType
 from flyannot.encode.pooling import pool_image
@@ -93,8 +95,38 @@ def _as_image_patches(X):
     return None
 
 
+# The numbers that estimators take as parameters, with their types.
+_NUMBERS = {
+    "alpha": FloatType(above=0),
+    "tol": FloatType(least=0),
+    "objective_tol": FloatType(),
+    "max_iter": IntegerType(most=2**31 - 1),
+    "n_jobs": IntegerType(least=-(2**63)),
+}
+
+
+def _validate_numbers(estimator):
+    """Raise InputError unless every parameter of an estimator that is a number has its type and range.
+
+    A parameter may be None, which stands for the program's choice.
+    """
+    for name, value in estimator.get_params(deep=False).items():
+        kind = _NUMBERS.get(name)
+        if kind is None or value is None:
+            continue
+        expected = Integral if isinstance(kind, IntegerType) else Real
+        try:
+            if not isinstance(value, expected) or not kind.parse(value) and name == "n_jobs":
+                raise ValueError
+        except ValueError:
+            what = "a whole number of threads, or -1 for all cores" if name == "n_jobs" else kind.words
+            raise InputError(
+                f"{name} is {value!r}, and must be {what}", fix=f"choose another {name}"
+            ) from None
+
+
 def validate_estimator_input(estimator, X, *, reset, **options):
-    """Validate the samples that an estimator is given, as scikit-learn does.
+    """Validate the parameters of an estimator and the samples that it is given, as scikit-learn does.
 
     Parameters
     ----------
@@ -109,6 +141,7 @@ def validate_estimator_input(estimator, X, *, reset, **options):
     rows : array (n_samples, n_features), float32 or float64
     patches : ImagePatches, or None if X is a plain matrix
     """
+    _validate_numbers(estimator)
     patches = _as_image_patches(X)
     rows = X if patches is None else patches.rows
     options = {"dtype": [np.float64, np.float32], "order": "C"} | options

@@ -120,11 +120,7 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return {"ensure_all_finite": "allow-nan" if self._takes_missing_values() else True}
 
     def _alpha(self, n_features):
-        if self.alpha is None:
-            return default_lam(n_features)
-        if self.alpha > 0:
-            return self.alpha
-        raise InputError(f"alpha = {self.alpha} is not above 0", fix="choose alpha > 0, or None")
+        return default_lam(n_features) if self.alpha is None else self.alpha
 
     @property
     def _n_features_out(self):
@@ -234,9 +230,9 @@ class SparseCoder(BaseSparseCoder):
             check_is_fitted(self)
             return self.components_
         D = np.asarray(self.dictionary)
-        if D.ndim != 2 or D.dtype.kind not in "fiu":
+        if D.ndim != 2 or D.dtype.kind not in "fiu" or not D.size or not np.isfinite(D).all():
             raise InputError(
-                f"a dictionary of shape {D.shape} and type {D.dtype} is not a matrix of numbers",
+                f"a dictionary of shape {D.shape} and type {D.dtype} is not a matrix of finite numbers",
                 fix="give one row per atom",
             )
         return D if D.dtype == np.float32 else D.astype(np.float64)
@@ -246,14 +242,11 @@ class SparseCoder(BaseSparseCoder):
 
 
 def resolve_n_jobs(n_jobs):
-    """Return the number of threads for scikit-learn's parameter `n_jobs`.
+    """Return the number of threads for scikit-learn's parameter `n_jobs`, at most one for each core.
 
     None is 1 thread, -1 all cores, -2 all cores except one.
     """
     if n_jobs is None:
         return 1
-    if n_jobs == 0:
-        raise InputError(
-            "n_jobs is 0, and must not be", fix="choose n_jobs of 1 or more, or -1 for all cores"
-        )
-    return n_jobs if n_jobs > 0 else max(1, available_cpus() + 1 + n_jobs)
+    n_cores = available_cpus()
+    return min(n_jobs, n_cores) if n_jobs > 0 else max(1, n_cores + 1 + n_jobs)

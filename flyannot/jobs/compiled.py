@@ -44,6 +44,31 @@ _UNUSED_DAYS = 30  # then kernels of other sources, versions or settings are rem
 _one_at_a_time = RLock()  # for threads that create a dispatcher or record checksums
 
 
+def _lock_before_fork():
+    """Wait until no other thread compiles, so that a forked process has no lock that is never released.
+
+    A thread that compiles holds our lock, or numba's if numba is loaded.
+    """
+    _one_at_a_time.acquire()  # then no thread is importing numba
+    _held_in_fork.append(_one_at_a_time)
+    if compiler := sys.modules.get("numba.core.compiler_lock"):
+        compiler.global_compiler_lock.acquire()
+        _held_in_fork.append(compiler.global_compiler_lock)
+
+
+def _release_after_fork():
+    """Release the locks that `_lock_before_fork` acquired, in either process."""
+    while _held_in_fork:
+        _held_in_fork.pop().release()
+
+
+_held_in_fork: list = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_lock_before_fork, after_in_parent=_release_after_fork, after_in_child=_release_after_fork
+    )
+
+
 def private_folder(path):
     """Create a folder, unless it exists, and return its path without links; None if it is not private.
 
@@ -256,6 +281,7 @@ def _require_compiler():
     """Import numba; raise InputError if its settings forbid compiling, or if it cannot work with them."""
     try:
         _import_without_file()
+        import numpy.ma  # noqa: F401 - numba would import it outside of its lock
         from numba import config
     except ImportError:
         raise

@@ -132,11 +132,11 @@ def learn_dictionary(
     on_samples : callable, optional
         on_samples(n) is called after every block of n samples, for a progress bar.
     """
-    evaluation_rng, *epoch_rngs = rng.spawn(n_epochs + 1)
+    evaluation_rng, *_ = rng.spawn(1 + first_epoch)  # those of earlier epochs are passed over
     evaluated = np.sort(evaluation_rng.permutation(len(X))[:n_evaluated])
     for epoch in range(first_epoch, n_epochs):
         started = time.perf_counter()
-        run_epoch(X, learner, epoch_rngs[epoch], on_samples)
+        run_epoch(X, learner, rng.spawn(1)[0], on_samples)
         seconds += time.perf_counter() - started
         yield evaluate_epoch(X, evaluated, learner, epoch + 1, seconds)
 

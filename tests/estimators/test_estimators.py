@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import flyannot
 from flyannot import DenseSIFT, DictionaryLearning, ImagePatches, SparseCoder, SpatialMaxPooling
-from flyannot.base.errors import InputError
+from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5.dictionary import read_dictionary
@@ -132,9 +132,9 @@ def test_patches_are_picked_by_image(images):
         (DictionaryLearning(learner_params={"n_sweep": 2}), 'Did you mean "n_sweeps"'),
         (DictionaryLearning("scc"), "Fix: name the learner: learner=.scc"),
         (DictionaryLearning(0), "n_components = 0 is not a number of atoms"),
-        (DictionaryLearning(max_iter=0), "max_iter is 0"),
+        (DictionaryLearning(max_iter=0), "max_iter is 0, and must be a whole number, 1 to 2147483647"),
         (DictionaryLearning(dict_init=np.eye(5)), "does not fit"),
-        (DictionaryLearning(alpha=-1.0), "not above 0"),
+        (DictionaryLearning(alpha=-1.0), "alpha is -1.0, and must be a number above 0"),
         (DictionaryLearning(learner="ol", positive_code=True), 'learner="scc"'),
         (DictionaryLearning(positive_dict=True, dict_init=-np.eye(12)), "dict_init has negative numbers"),
         (SparseCoder(coder="siso", positive_code=True), 'coder="cd"'),
@@ -149,6 +149,55 @@ def test_a_wrong_parameter_is_a_value_error_that_names_the_right_one(model, word
     with pytest.raises(ValueError, match=words):
         model.fit(X).transform(X)
     assert issubclass(InputError, ValueError)
+
+
+NO_NUMBERS = {
+    "n_jobs": (0, 1.5, "2", True, 2**70),
+    "alpha": (0, -1, np.nan, np.inf, "0.1", True),
+    "tol": (-1, np.nan, np.inf, "0.1", True),
+    "max_iter": (0, -1, 1.5, "3", True, np.nan, 2**70),
+    "objective_tol": (np.nan, "3", True),
+}
+
+
+@pytest.mark.parametrize("name", NO_NUMBERS)
+@pytest.mark.parametrize("model", [SparseCoder(np.eye(12)), DictionaryLearning(4, max_iter=1)], ids=repr)
+def test_every_estimator_refuses_the_same_numbers(model, name, X):
+    for value in NO_NUMBERS[name] if name in model.get_params() else ():
+        with pytest.raises(InputError, match=f"{name} is .*, and must be a"):
+            clone(model).set_params(**{name: value}).fit(X)
+
+
+def test_extreme_numbers_that_mean_something_work(X):
+    """A million threads are as many as there are cores, and an epoch costs nothing before it begins."""
+    expected = SparseCoder(np.eye(12)).transform(X)
+    for n_jobs in (10**6, -1, -(10**6)):
+        assert np.array_equal(SparseCoder(np.eye(12), n_jobs=n_jobs).transform(X), expected)
+    once = DictionaryLearning(4, max_iter=2**31 - 1, callback=lambda record: True, random_state=0).fit(X)
+    assert np.array_equal(
+        once.components_, DictionaryLearning(4, max_iter=1, random_state=0).fit(X).components_
+    )
+
+
+def test_a_dictionary_that_no_memory_holds_is_refused(X):
+    with pytest.raises(FlyannotError, match="a dictionary of 2147483647 atoms needs about"):
+        DictionaryLearning(2**31 - 1).fit(X)
+
+
+def test_a_boolean_image_is_black_and_white(rng):
+    image = rng.random((64, 64)) > 0.5
+    assert np.array_equal(
+        DenseSIFT().transform([image]).rows, DenseSIFT().transform([image.astype(float)]).rows
+    )
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_atoms_are_finite(wrong, X):
+    D = np.eye(12)
+    D[0, 0] = wrong
+    for model in (SparseCoder(D), DictionaryLearning(dict_init=D)):
+        with pytest.raises(InputError, match="finite"):
+            model.fit(X).transform(X)
 
 
 # --- learning ---

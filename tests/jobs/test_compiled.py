@@ -12,6 +12,7 @@ import pytest
 import flyannot
 from flyannot.jobs.compiled import SOURCES
 from tests.conftest import ROOT
+from tests.processes import LIMIT_S
 
 KERNEL = (
     "from flyannot.encode.pooling import _pool_max as f, np; a = np.ones(2); i = np.arange(3); "
@@ -184,6 +185,35 @@ def test_threads_and_processes_may_compile_at_once(tmp_path):
     assert said_by(threads, FLYANNOT_CACHE=str(tmp_path)) == said[0]
 
 
+@pytest.mark.not_on_windows
+def test_a_process_that_is_forked_while_others_compile_works(tmp_path):
+    """A fork copies the locks of threads that it does not copy, and would wait for them for ever."""
+    forks = (
+        "import os, threading, time, numpy as np\n"
+        "from flyannot.jobs import compiled\n"
+        "from flyannot.sparse.kernels import sum_squares\n"
+        "def f(kind): sum_squares(np.ones((2, 2), kind), np.ones(2, kind))\n"
+        "def fork():\n"
+        "    if not (child := os.fork()):\n"
+        "        f('f4'); os._exit(7)\n"
+        "    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])\n"
+        "thread = threading.Thread(target=f, args=('f8',)); thread.start(); said = []\n"
+        "while thread.is_alive() or len(said) < 2: time.sleep(0.05); said.append(fork())\n"
+        "for lock in ('ours', 'numba'):\n"
+        "    from numba.core.compiler_lock import global_compiler_lock\n"
+        "    held = compiled._one_at_a_time if lock == 'ours' else global_compiler_lock\n"
+        "    begun = threading.Event()\n"
+        "    def hold():\n"
+        "        with held: begun.set(); time.sleep(0.3)\n"
+        "    thread = threading.Thread(target=hold); thread.start(); begun.wait()\n"
+        "    said.append(fork()); thread.join()\n"
+        "f('f8'); print({*said})"
+    )
+    words, env = [sys.executable, "-c", forks], os.environ | {"FLYANNOT_CACHE": str(tmp_path)}
+    done = subprocess.run(words, env=env, stdout=subprocess.PIPE, text=True, timeout=LIMIT_S)
+    assert done.stdout.strip() == "{7}"
+
+
 KERNELS = {  # one calls into the other
     "inner": "from flyannot.jobs.compiled import compiled\n\n"
     "@compiled\ndef inner(x):\n    return x + SUMMAND\n",
@@ -286,6 +316,20 @@ def test_a_planted_folder_in_the_temporary_one_is_passed_over(tmp_path):
     assert {*tmp_path.iterdir()} == {tmp_path / "home", first} and not list(first.iterdir()), (
         "nothing is kept"
     )
+
+
+@pytest.mark.not_on_windows
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_without_a_private_folder_nothing_is_kept(tmp_path, mode):
+    """Others could put another folder in the place of one in a temporary folder without the sticky bit."""
+    (tmp_path / "home").write_text("no folder")
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp").chmod(mode)
+    environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp")}
+    environment |= {"XDG_CACHE_HOME": None, "FLYANNOT_CACHE": None}
+    assert folder_of(**environment) == Path("None")
+    assert said_by(KERNEL, **environment) == "[1.0, 1.0]"
+    assert not [path for path in (tmp_path / "tmp").rglob("*") if path.is_file()]
 
 
 def test_a_users_own_kernels_stay_where_numba_puts_them(tmp_path):
