@@ -6,12 +6,13 @@ docs/models.md compares these drawings with the BDGP patterns of the genes that 
 
 import csv
 import json
+from collections import defaultdict
 
 import numpy as np
 from PIL import Image
 
-from flyannot.dataset.folder import write_images_csv
-from flyannot.images.pattern import GRID, ellipse_mask, render_patterns
+from flyannot.dataset.folder import read_images, write_images_csv
+from flyannot.images.pattern import GRID, ellipse_mask, extract_pattern, render_patterns
 from flyannot.terms.bootstrap import compare_outcomes
 
 MIN_GENES = 8  # a term with fewer genes is only counted in the mean F1
@@ -95,6 +96,28 @@ def second_laboratory_table(work, data, images, photographs, flyannot):
         flyannot("evaluate", answers, truth / "annotations.csv", "--json", json_file, "-q")
         scores[folder.name] = json.loads(json_file.read_text())
     yield from _format_table(*scores.values())
+    with_yolk = {row["gene"] for row in annotations if row["term"] == "yolk nuclei"}
+    patterns, nuclei = (_compare_middles(folder, with_yolk) for folder in (work / "same-genes", drawn))
+    yield (
+        f"\nMean level in the middle of the embryo, for genes with *yolk nuclei* and for the others: "
+        f"{patterns[0]:.2f} and {patterns[1]:.2f} in BDGP's patterns, {nuclei[0]:.2f} and {nuclei[1]:.2f} in "
+        f"BDTNP's nuclei."
+    )
+
+
+def _compare_middles(folder, chosen):
+    """Return the mean level in the middle of the patterns of the chosen genes, and of the other genes.
+
+    folder : Path of a data set of drawn patterns; chosen : set of genes
+    """
+    column, row = np.nonzero(ellipse_mask().T)
+    is_middle = np.hypot((column + 0.5) / GRID[1] - 0.5, (row + 0.5) / GRID[0] - 0.5) < 0.275
+    levels = defaultdict(list)
+    for image in read_images(folder):
+        pattern = extract_pattern(np.asarray(Image.open(image.file), np.float32))
+        levels[image.gene].append(pattern[is_middle].mean())
+    means = {gene: np.mean(of_images) for gene, of_images in levels.items()}
+    return [np.mean([m for g, m in means.items() if (g in chosen) == is_in]) for is_in in (True, False)]
 
 
 def _format_table(same, drawn, photographs):

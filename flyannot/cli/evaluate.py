@@ -37,7 +37,10 @@ from flyannot.terms.options import TrainOptions
     help="Also write the scores to this JSON file. With -, print JSON instead of the table.",
 )
 @add_options(
-    options=EvaluateOptions, train=TrainOptions, selection=(Selection, ["stage_range"]), run=RunOptions
+    options=EvaluateOptions,
+    train=TrainOptions,
+    selection=(Selection, ["stage_range", "columns"]),
+    run=RunOptions,
 )
 @seed_option
 def command(scored, annotations, model, json_file, options, train, selection, run, seed):

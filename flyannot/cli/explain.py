@@ -27,7 +27,7 @@ _MAX_SHOWN = 3  # printed patches of an image
     help="Explain this term (repeatable). By default the three most probable terms of each group.",
 )
 @click.option("--gene", "genes", multiple=True, help="Explain only this gene of a data set (repeatable).")
-@add_options(selection=(Selection, ["stage_range", "view", "guess_stages"]))
+@add_options(selection=(Selection, ["stage_range", "view", "guess_stages", "recursive", "columns"]))
 @out_folder_option("Write pictures and a table to this new folder.", required=False)
 @overwrite_option("Write into a folder that is not empty.")
 def command(model, images, terms, genes, selection, folder, force):

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from flyannot.base.options import ChoiceType, FloatType, Options, OptionType, TupleType, option
+from flyannot.base.views import VIEWS
 from flyannot.images.options import sorted_patch_sizes
 from flyannot.sparse.coders import CODERS
-
-VIEWS = ("lateral", "dorsal", "ventral")
 
 
 class GridType(OptionType):

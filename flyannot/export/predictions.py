@@ -10,7 +10,6 @@ from functools import partial
 from io import BytesIO
 
 from flyannot.base.errors import InputError
-from flyannot.base.packages import import_optional
 from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.files.tables import write_csv_rows
 from flyannot.terms.answers import YES, group_answers, predictions_table, read_group_predictions
@@ -30,10 +29,7 @@ _SUGGESTED_COLUMNS = (
     "curated",
     "quality_warnings",
 )
-_LETTERS = {
-    "term": 38,
-    "quality_warnings": 30,
-}  # the width of wide columns; others are as wide as their names
+_MOST_LETTERS = 40  # the width of the widest column
 
 _NOTES = {
     "probability": "how likely it is that a curator would give the term",
@@ -107,8 +103,10 @@ def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
     InputError
         If a stage range has more rows than a sheet of Excel.
     """
+    import xlsxwriter  # imported here, because other formats do not need it
+
     content = BytesIO()
-    with import_optional("xlsxwriter", "excel").Workbook(content, _AS_THEY_ARE) as workbook:
+    with xlsxwriter.Workbook(content, _AS_THEY_ARE) as workbook:
         workbook.set_properties({"created": _NO_DATE})
         in_short = workbook.add_worksheet("suggested")
         answered = []
@@ -131,9 +129,12 @@ def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
 
 
 def _write_sheet(sheet, columns, rows, number_format=None):
+    """Write a heading and rows; columns are as wide as their texts, up to _MOST_LETTERS."""
     for number, row in enumerate([columns, *rows]):
         sheet.write_row(number, 0, row)
     for place, name in enumerate(columns):
-        sheet.set_column(place, place, max(9, _LETTERS.get(name, len(name) + 3)), number_format)
+        longest = max((len(row[place]) for row in rows if isinstance(row[place], str)), default=0)
+        letters = min(_MOST_LETTERS, max(9, len(name) + 3, longest + 1))
+        sheet.set_column(place, place, letters, number_format)
     sheet.freeze_panes(1, 1)
     sheet.autofilter(0, 0, max(1, len(rows)), len(columns) - 1)

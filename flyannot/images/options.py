@@ -12,7 +12,7 @@ from flyannot.base.options import (
     FloatType,
     IntegerType,
     Options,
-    PathType,
+    OutputPathType,
     TupleType,
     option,
 )
@@ -50,10 +50,11 @@ class ExtractOptions(Options):
     )
     channel: str = option(
         "grey",
-        ChoiceType(("grey", "stain", "pattern")),
+        ChoiceType(("grey", "stain", "pattern", "blue")),
         "What is described: grey, the grey levels; stain, only the blue-purple stain (NBT/BCIP) of a colour "
         "image on white (grey images are not changed); pattern, this stain drawn as a blastoderm pattern, so "
-        "that photographs and drawn patterns look alike.",
+        "that photographs and drawn patterns look alike; blue, the image in blue light, which shows the form "
+        "of the embryo and hardly any blue-purple stain.",
     )
     register: str = option(
         "none",
@@ -94,7 +95,7 @@ class ExtractOptions(Options):
 
     pictures: Path | None = option(
         None,
-        PathType(),
+        OutputPathType(),
         "A folder for a PNG of every embryo as it was turned and cut out, to check.",
         more=True,
         in_header=False,

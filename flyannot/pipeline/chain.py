@@ -83,7 +83,7 @@ EXTRACT = Step(
     makes="descriptors.h5",
     kind="descriptors",
     task="flyannot.pipeline.extract:build_task",
-    selects=("stage_range", "view", "guess_stages"),
+    selects=("stage_range", "view", "guess_stages", "recursive", "columns"),
     in_parts=True,
     has_workers=True,
     help="""Describe the informative patches of every image by dense SIFT.
@@ -133,7 +133,7 @@ POOL = Step(
     makes="features.h5",
     kind="features",
     task="flyannot.pipeline.pool:build_task",
-    selects=("stage_range", "view"),
+    selects=("stage_range", "view", "recursive", "columns"),
     in_parts=True,
     has_workers=True,
     help="""Code every patch, and keep the strongest use of every atom in every cell of an image.
@@ -181,7 +181,7 @@ TRAIN = Step(
     makes="model.h5",
     kind="model",
     task="flyannot.pipeline.train:build_task",
-    selects=("stage_range",),
+    selects=("stage_range", "columns"),
     is_seeded=True,
     has_workers=True,
     help="""Train a classifier of the terms of every stage range.
@@ -235,7 +235,7 @@ ANNOTATE = Step(
     makes="predictions.h5",
     kind="predictions",
     task="flyannot.pipeline.annotate:build_task",
-    selects=("stage_range", "view", "guess_stages"),
+    selects=("stage_range", "view", "guess_stages", "recursive", "columns"),
     in_parts=True,
     has_workers=True,
     page="flyannot.report.build:build_prediction_page_task",
@@ -251,7 +251,7 @@ ANNOTATE = Step(
     model was trained with another --operating-point. In the table, precision is the fraction of suggestions
     of the term that were right in cross-validation, auc is how well the term was predicted there, and
     n_genes is the number of genes that it was learned from. In a run, genes that the model learned from
-    get the answers of cross-validation.
+    get the answers of cross-validation. If pictures were added since, the same command annotates only these.
 
     \b
     Example:

@@ -19,6 +19,7 @@ from flyannot.base.options import (
     option,
 )
 from flyannot.base.stage_ranges import StageRangeType
+from flyannot.base.views import ViewType
 from flyannot.sparse.learners import LEARNERS
 
 N_ATOMS = 1000  # default if there are enough patches
@@ -28,9 +29,28 @@ BYTES_OF_WORKER = 300 * 2**20  # measured: 237 to 252 MB, in rounds of 150,000 p
 WORTH_MORE = 0.005  # fraction of the objective that twice as many patches must gain
 
 
+class ColumnNamesType(OptionType):
+    """The type of an option whose value says how columns are called in tables: image=imagen,gene=gen."""
+
+    name = "COLUMN=NAME,..."
+    words = "COLUMN=NAME, such as image=imagen,gene=gen"
+
+    def parse(self, value):
+        """Check the columns, and return the text."""
+        from flyannot.dataset.folder import COLUMNS  # imported here, so that `--help` stays quick
+
+        for pair in str(value).split(","):
+            column, _, name = map(str.strip, pair.partition("="))
+            if not name:
+                raise ValueError(self.words)
+            if column not in COLUMNS:
+                raise ValueError(f"{self.words}; the columns are {', '.join(COLUMNS)}")
+        return str(value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Selection(Options):
-    """The stage ranges and views of images to which a step is limited."""
+    """The stage ranges and views of images to which a step is limited, and how they are found in tables."""
 
     table: ClassVar[str] = "select"
 
@@ -41,13 +61,22 @@ class Selection(Options):
         stands_for="all",
     )
     view: tuple = option(
-        (), TupleType(TextType()), "Only images of this view (repeatable), such as lateral.", stands_for="all"
+        (), TupleType(ViewType()), "Only images of this view (repeatable), such as lateral.", stands_for="all"
     )
     guess_stages: bool = option(
         False,
         FlagType(),
         "Guess the stage range of every image that has none (or unknown, ?, NA) from its picture. Such "
         "images get a warning: four in ten guesses are wrong.",
+        more=True,
+    )
+    recursive: bool = option(
+        False, FlagType(), "Also take the pictures in folders below a folder of pictures.", more=True
+    )
+    columns: tuple = option(
+        (),
+        TupleType(ColumnNamesType()),
+        "The names that columns have in your tables, such as image=imagen,gene=gen.",
         more=True,
     )
 

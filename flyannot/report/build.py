@@ -18,6 +18,7 @@ from flyannot.pipeline.engine.task import Outcome, ProgressCount, Task
 from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.runs.configuration import RECORD
 from flyannot.pipeline.show import describe_weak_terms
+from flyannot.pipeline.stage_model import LOOKS_LIKE
 from flyannot.report.atoms import render_dictionary
 from flyannot.report.drawing import encode_embryo
 from flyannot.report.groups import ReviewSelector, build_group_entries
@@ -174,6 +175,7 @@ def _build_page(run, ids, shown, wanted):
     drawn = has_synthetic_images(columns for columns, _, _ in parts)
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
     banners += describe_reliability(learned)
+    banners += describe_other_stage_ranges([columns["quality_warnings"] for columns, _, _ in parts])
     banners += describe_skipped(run)
     banners += describe_pictures(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
     banners += [to_sentence(note) for note in scores.get("notes", ()) if note.startswith("warning")]
@@ -181,7 +183,7 @@ def _build_page(run, ids, shown, wanted):
     is_run = len(run.files) > 1 or not answers  # the folder of other predictions may be any
     return Page(
         f"Expression patterns: {run.folder.absolute().name if is_run else answers.path.stem}",
-        facts=_render_facts(ranges, [groups for _, groups, _ in parts], scores),
+        facts=_render_facts(ranges, [groups for _, groups, _ in parts], scores, learned),
         sections=[
             ("groups", "Genes", _render_groups(run, ranges, list(learned))),
             (PATTERNS, "Map of patterns", render("patterns.html") if ranges else ""),
@@ -194,6 +196,20 @@ def _build_page(run, ids, shown, wanted):
         ids=ids,
         review=build_review(run),
     )
+
+
+def describe_other_stage_ranges(warnings):
+    """Say how many pictures look like another stage range than their own.
+
+    `warnings` has a list for each stage range, the quality warnings of its pictures. Returns a list with one
+    text, or [] if no picture does.
+    """
+    texts = [text for of_range in warnings for text in of_range]
+    n = sum(LOOKS_LIKE in text for text in texts)
+    if not n:
+        return []
+    look = f"{n:,} of {pluralise(len(texts), 'picture')} {'looks' if n == 1 else 'look'}"
+    return [f"{look} like another stage range than the given one, for which the terms were predicted."]
 
 
 def describe_skipped(run):
@@ -212,21 +228,18 @@ def describe_skipped(run):
 
 
 def describe_reliability(learned):
-    """Describe how often suggested terms are right in cross-validation, and which terms are unreliable.
+    """Describe which terms are unreliable.
 
-    `learned` is a dict from stage range to its LearnedTerms. Returns a list with one text, or [] if nothing
-    is known.
+    `learned` is a dict from stage range to its LearnedTerms. Returns a list with one text, or [] if no term
+    is.
     """
     terms = [term for of_range in learned.values() for term in of_range]
-    sentences = []
-    if (precision := expected_precision(terms)) is not None:
-        sentences.append(f"In cross-validation, {100 * precision:.0f}% of the suggested terms were right.")
-    if weak := describe_weak_terms(terms):
-        sentences.append(to_sentence(weak))
-        is_tested = any(term.auc is not None for term in terms)
-        trust = "How far to trust each term stands beside its probability."
-        sentences.append(trust if is_tested else "Take every answer as a guess.")
-    return [" ".join(sentences)] if sentences else []
+    weak = describe_weak_terms(terms)
+    if not weak:
+        return []
+    is_tested = any(term.auc is not None for term in terms)
+    trust = "How far to trust each term stands beside its probability."
+    return [f"{to_sentence(weak)} {trust if is_tested else 'Take every answer as a guess.'}"]
 
 
 def _render_groups(run, ranges, predicted):
@@ -269,14 +282,15 @@ def _run_of_pictures(run, predicted):
     return f"--data-set PICTURES --output learned{stage_range} --set train.adapt={name}"
 
 
-def _render_facts(ranges, shown, scores):
-    """Render the HTML line below the title: numbers of genes and images, stage ranges, and the mean AUC.
+def _render_facts(ranges, shown, scores, learned):
+    """Render the HTML line below the title: numbers of genes and images, stage ranges, mean AUC, precision.
 
     Parameters
     ----------
     ranges : list of the stage ranges of the page
     shown : list of the Groups on the page
     scores : dict of the scores of the run; empty if there are none
+    learned : dict from stage range to its LearnedTerms
     """
     overall = scores["summary"]["all"] if scores else {}
     has_genes = any(any(groups.gene) or any(groups.fbgn) for groups in shown)
@@ -287,4 +301,5 @@ def _render_facts(ranges, shown, scores):
         ranges=ranges,
         auc=overall.get("macro", {}).get("auc"),
         interval=overall.get("auc_interval"),
+        precision=expected_precision([term for of_range in learned.values() for term in of_range]),
     )

@@ -13,6 +13,7 @@ from flyannot.images.options import ExtractOptions
 from flyannot.images.pattern import (
     ellipse_mask,
     extract_pattern,
+    measure_unevenness,
     redraw_as_pattern,
     render_patterns,
     smooth_body_mask,
@@ -51,6 +52,22 @@ def test_what_is_mixed_in_the_two_colours_comes_apart_again(rng):
     rgb = 255 * 10.0 ** -(amount[..., None] * stain + over[..., None] * tissue)
     alone = luma(255 * 10.0 ** -(amount * stain))
     assert np.abs(separate_stain(rgb) - alone[:, None]).max() < 0.05
+
+
+def test_in_blue_light_the_tissue_shows_and_hardly_any_stain(picture, rng):
+    stain, tissue = (np.array(one) / np.linalg.norm(one) for one in (STAIN, TISSUE))
+    pixels = np.full((*STANDARD_PX, 3), 255, np.uint8)
+    pixels[LEFT], pixels[RIGHT] = (np.rint(255 * 10.0 ** -(0.7 * one)) for one in (stain, tissue))
+    path = picture(Image.fromarray(pixels), format="PNG")
+    blue = read_embryo(path, ExtractOptions(stride_px=16, channel="blue"))[0]
+    np.testing.assert_array_equal(blue, pixels[..., 2])
+    grey = read_grey(path)
+    assert 255 - blue[LEFT].mean() < 0.5 * (255 - grey[LEFT].mean())
+    assert abs(blue[RIGHT].mean() - grey[RIGHT].mean()) < 20
+    plain = picture(Image.fromarray(rng.integers(0, 256, (64, 200)).astype(np.uint8)), format="PNG")
+    np.testing.assert_array_equal(
+        read_embryo(plain, ExtractOptions(stride_px=16, channel="blue"))[0], read_grey(plain)
+    )
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "1", "I;16", "P"])
@@ -131,6 +148,37 @@ def test_patterns_are_drawn_as_ndimage_draws_them(rng):
         continued = np.where(mask, grid, ndimage.uniform_filter(grid[tuple(outside)], 3, mode="nearest"))
         light = 1 - np.clip(enlarged(continued), 0, 1)
         assert (drawn == np.rint(255 + body * (180 * light - 255))).all()
+
+
+def slow_unevenness(picture):
+    """Return the unevenness block by block, in loops."""
+    found = []
+    for colour in range(3):
+        grid = np.zeros((16, 32))
+        grid.T[ellipse_mask().T] = extract_pattern(picture[..., colour])
+        down = [abs(grid[i + 1, j] - grid[i, j]) for i in range(4, 11) for j in range(6, 26)]
+        across = [abs(grid[i, j + 1] - grid[i, j]) for i in range(4, 12) for j in range(6, 25)]
+        found.append(np.mean(down) + np.mean(across))
+    return min(found)
+
+
+def test_unevenness_is_that_of_a_slow_twin_and_unknown_without_colour(rng):
+    picture = rng.integers(0, 256, (*STANDARD_PX, 3)).astype(np.uint8)
+    assert measure_unevenness(picture) == pytest.approx(slow_unevenness(picture), rel=1e-12)
+    grey = np.repeat(picture[..., :1], 3, axis=2)
+    nearly_grey = np.clip(grey + rng.integers(0, 9, grey.shape), 0, 255)
+    assert np.isnan(measure_unevenness(grey)) and np.isnan(measure_unevenness(nearly_grey))
+    assert measure_unevenness(np.stack([picture[..., 0], *2 * [np.full(STANDARD_PX, 9)]], axis=2)) == 0
+
+
+def test_folds_make_an_embryo_uneven_and_stripes_of_stain_hardly_do():
+    columns = np.nonzero(ellipse_mask().T)[0]
+    stripes = (columns // 2 % 2).astype(float)
+    stained = np.asarray(in_colour(stripes, stained=0.3), float)
+    folded = np.repeat(stained[..., :1], 3, axis=2) - (0, 0, 20)  # as dark in all colours; a yellow embryo
+    uneven = measure_unevenness(folded)
+    assert uneven > 0.3 and measure_unevenness(stained) < 0.6 * uneven
+    assert measure_unevenness(0.8 * folded) == pytest.approx(uneven, rel=0.2), "light"
 
 
 LOOKS = {"paler": {"stained": 0.4}, "darker": {"stained": 1.2}, "dense": {"body": 0.5}}

@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 from flyannot.base.errors import InputError
 from flyannot.base.options import (
     FlagType,
+    OutputPathType,
     PathType,
     TupleType,
     environment_variable,
@@ -51,18 +52,29 @@ class Command(DocumentedCommand):
         return super().parse_args(ctx, [f"./{word}" if is_path(word) else word for word in args])
 
     def invoke(self, ctx):
-        """Run the command while its input files are protected from being overwritten."""
+        """Run the command while its input files are protected from being overwritten.
+
+        Its tables are read with the names of columns that the option --columns gives.
+        """
         from flyannot.files.atomic_file import protect_inputs
+        from flyannot.files.tables import set_header_words, use_header_words
         from flyannot.jobs.resources import require_address_space
 
         require_address_space()
-        with protect_inputs(self._inputs(ctx.params)):
+        with protect_inputs(self._inputs(ctx.params)), use_header_words():
+            set_header_words(ctx.params.get("columns") or ())
             return super().invoke(ctx)
 
     def _inputs(self, values):
-        read = [values.get(param.name) for param in self.params if not isinstance(param.type, OutputPath)]
+        read = [values.get(param.name) for param in self.params if not is_output(param)]
         paths = [path for value in read for path in (value if isinstance(value, tuple) else [value])]
         return [path for path in paths if isinstance(path, (str, Path)) and os.path.exists(path)]
+
+
+def is_output(param):
+    """Return True if a click parameter is a path that the command writes."""
+    kind = getattr(param.type, "kind", None)
+    return isinstance(param.type, OutputPath) or isinstance(kind, OutputPathType)
 
 
 class ModelFile(click.Path):

@@ -5,23 +5,24 @@ in the header. The large datasets (LARGE_DATASETS) are compared with their diges
 are read.
 """
 
-import os
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from h5py import h5o
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import NO_STAGE_RANGE, STAGE_RANGES
 from flyannot.files.hdf5.header import content_digest, image_digest, read_header
 from flyannot.files.hdf5.layout import (
     OpenFile,
+    examine_layout,
     is_hdf5,
     list_objects,
     open_hdf5,
-    require_stored_in_full,
+    read_attribute,
     select_datasets,
 )
 from flyannot.files.hdf5.schema import (
@@ -367,10 +368,8 @@ def _validate(h5, path, kind):
     kind : str, the kind that the file must have; None for any
     """
     try:
-        header = read_header(h5.attrs, path, kind)
-        objects = list_objects(h5)
-        datasets = select_datasets(objects)
-        require_stored_in_full(objects, datasets, os.path.getsize(path))
+        header = read_header(h5, path, kind)
+        objects, datasets = examine_layout(h5, path)
         stored = StoredFile(h5, path, header, datasets)
         schema = SCHEMAS[header.kind]
         wrong = ""
@@ -397,9 +396,10 @@ def read_unverified_kind(path):
         if not is_hdf5(path):
             return ""
         with open_hdf5(path) as file:
-            kind = str(file.attrs.get("format", b""), "utf-8", "replace").removeprefix("flyannot-")
+            name = read_attribute(h5o.open(file.id, b"/"), "format")
     except (*_HDF5_ERRORS, TypeError):
         return ""
+    kind = name.decode("utf-8", "replace").removeprefix("flyannot-") if isinstance(name, bytes) else ""
     return kind if kind in SCHEMAS else ""
 
 
