@@ -3,7 +3,6 @@
 No other module checks which system it runs on.
 """
 
-import atexit
 import os
 import signal
 import sys
@@ -21,28 +20,15 @@ ENDING_SIGNALS = tuple(
 )
 _PATIENCE_S = 2.0  # a virus scanner may keep a new file open for a moment
 _PAUSE_S = 0.05
-_at_end = []  # functions without arguments
-
-
-def run_at_exit(call):
-    """Register a function without arguments to be called when the process ends.
-
-    It is called after a normal end and by `exit_immediately`, which skips the functions registered with
-    `atexit`.
-    """
-    atexit.register(call)
-    _at_end.append(call)
 
 
 def exit_immediately(code):
     """End the process at once with an exit code (int), without the usual shutdown of Python.
 
-    The functions given to `run_at_exit` are called, and standard output and error are flushed. The usual
+    Standard output and error are flushed. Functions registered with `atexit` are not called. The usual
     shutdown would wait for compiled code in other threads. It also crashes if a signal interrupted the import
     of compiled code.
     """
-    for call in _at_end:
-        call()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()

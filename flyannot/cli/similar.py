@@ -1,5 +1,7 @@
 """The command flyannot similar, which finds genes and images with similar patterns."""
 
+from pathlib import Path
+
 import click
 
 from flyannot.cli.shared.options import IN_FILE, Command, add_options, out_option, overwrite_option
@@ -15,7 +17,7 @@ _MAX_SHOWN = 5  # printed genes
 @out_option("The table (CSV) to write.")
 @click.option(
     "--data-set",
-    type=IN_FILE,
+    type=click.Path(path_type=Path, exists=True),  # it is opened only if a query needs it
     help="The data set folder, for pictures.  [default: a folder near FILE]",
 )
 @add_options(options=SimilarOptions, selection=(Selection, ["stage_range", "columns"]))

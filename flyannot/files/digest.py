@@ -6,6 +6,7 @@ import os
 import time
 from contextlib import contextmanager
 
+from flyannot.base.errors import InputError
 from flyannot.files.text_files import open_regular_file
 
 _SETTLED_S = 2.0  # a file that changed less than this before it was read may change again with equal times
@@ -15,12 +16,13 @@ _cached_digests: dict[bytes, bytes] | None = None  # file key -> digest; None ou
 def file_digest(path):
     """Return the SHA-256 digest of a file in hexadecimal.
 
-    Within a `cache_digests` block a digest is reused while the file's size and times are unchanged.
+    Within a `cache_digests` block a digest is reused while the file's size and times are unchanged. Raises
+    InputError if the file cannot be read.
     """
     if _cached_digests is None:
-        with open_regular_file(path) as f:
+        with _open_input(path, "file") as f:
             return hashlib.file_digest(f, "sha256").hexdigest()
-    with open_regular_file(path) as f:
+    with _open_input(path, "file") as f:
         before = os.fstat(f.fileno())
         if (known := _cached_digests.get(_cache_key(path, before))) is not None:
             return known.hex()
@@ -35,11 +37,26 @@ def table_digest(path):
     """Return a SHA-256 digest, in hexadecimal, that does not depend on the order of a table's rows.
 
     The first line of the file, the header, is hashed first, then all other lines in sorted order. Line ends
-    are ignored.
+    are ignored. Raises InputError if the table cannot be read.
     """
-    with open_regular_file(path) as f:
+    with _open_input(path, "table") as f:
         lines = [line.rstrip(b"\r\n") for line in f]
     return hashlib.sha256(b"\n".join(lines[:1] + sorted(lines[1:]))).hexdigest()
+
+
+@contextmanager
+def _open_input(path, what):
+    """Open an input file for reading its bytes, with an error that a user understands: a context manager.
+
+    what : "file" or "table", for the message
+    """
+    try:
+        with open_regular_file(path) as file:
+            yield file
+    except FileNotFoundError:
+        raise InputError(f"no such {what}: {path}", fix=f"name a {what} that exists") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}", fix=f"name a {what}") from error
 
 
 @contextmanager

@@ -19,10 +19,10 @@ from flyannot.pipeline.engine.inputs import choose_stage_range, dictionary_lam, 
 from flyannot.pipeline.engine.parts import OutputPart, create_part, cut_into_parts, part_path, select_share
 from flyannot.pipeline.engine.task import PartsTask
 from flyannot.sparse.coders import CODERS, gram_for
+from flyannot.sparse.coders.cd import encode_nonnegative
 from flyannot.sparse.coders.verified import unconverged_rows
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.missing_values import encode_observed
-from flyannot.sparse.nonnegative import encode_nonnegative
 
 
 def build_task(request):
@@ -109,7 +109,7 @@ class _RowCoder:
         """The dictionary (n_atoms, n_columns) in the type of the matrix, and its Gram matrix or None."""
         stored = open_cached_file(self.dictionary, "dictionary", self.digest)
         D = stored.read_array(self.stage_range, "D").astype(self.matrix.dtype)
-        return D, None if self.positive else gram_for(self.options.coder, D)
+        return D, gram_for(self.options.coder, D)
 
     def encode(self, block):
         """Return the `Codes` of a block of rows, given as a slice."""

@@ -1,14 +1,17 @@
-"""Tests that every command refuses an input that is absent, a folder or a pipe in one line."""
+"""Tests of inputs that are absent, a folder or a pipe, and of names that look like something else."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
 import click
 import pytest
 
+from flyannot.base.options import PathType
 from flyannot.cli import group
-from flyannot.cli.shared.options import OutputPath
+from flyannot.cli.shared.options import IN_FILE, OutputPath
+from tests.cli.test_help import make_scores
 from tests.command_lines import commands_below, contexts_of
 
 ALL = dict(commands_below(group))
@@ -41,9 +44,17 @@ def inputs_of(line):
     return dict.fromkeys(paths)
 
 
+def remove_outputs(line):
+    """Remove the outputs of a command line, which another one may have made."""
+    words = contexts_of(line)[-1].params
+    for out in (words.get(option) for option in ("out", "folder", "output", "json_file")):
+        if out is not None and Path(out).exists():
+            shutil.rmtree(out) if Path(out).is_dir() else Path(out).unlink()
+
+
 KINDS = {"absent": lambda path: None, "folder": os.mkdir, "pipe": os.mkfifo}
-# Lines that name no input of this machine, or for which a file of others would have to be there.
-PARSED_ONLY = ("flyannot fetch", "flyannot import")
+# Lines that name no input of this machine, or a file of others; and `check`, which lists what is wrong.
+NOT_TRIED = ("flyannot fetch", "flyannot import", "flyannot check")
 
 
 def wordings(name, line):
@@ -52,23 +63,90 @@ def wordings(name, line):
     return [line, *(f"{line} --json{'' if option.is_flag else ' -'}" for option in options)]
 
 
+def replaced_inputs(name, line, wrong):
+    """Yield the words of a command line with the wrong path in place of an input, or as one more option."""
+    words = line.split()[1:]
+    for path in inputs_of(line):
+        yield [wrong.name if word == path else word for word in words]
+    for option in ALL[name].params:
+        kind = getattr(option.type, "kind", None)
+        is_input = option.type is IN_FILE or isinstance(kind, PathType) and "--pictures" not in option.opts
+        if isinstance(option, click.Option) and is_input:
+            yield [*words, option.opts[-1], wrong.name]
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", [name for name in ALL if not name.startswith(PARSED_ONLY)])
+@pytest.mark.parametrize("name", [name for name in ALL if not name.startswith(NOT_TRIED)])
 def test_every_wrong_input_is_refused_in_one_line(flyannot, workplace, limited, name, kind):
-    """Replace each input of the examples; a folder is right for some of them, and gives another error."""
+    """Replace each input of the examples, and add each option that takes a path."""
     faults = []
     for line in ALL[name].example:
-        for path in inputs_of(line):
-            wrong = workplace / f"{kind}{Path(path).suffix}"
+        make_scores(flyannot, line)
+        suffixes = {Path(path).suffix for path in inputs_of(line)}
+        for suffix in sorted(suffixes):
+            wrong = workplace / f"{kind}{suffix}"
             KINDS[kind](wrong)
-            words = [wrong.name if word == path else word for word in line.split()[1:]]
-            for wording in wordings(name, " ".join(words)):
-                limited()
-                said = flyannot(wording)
-                errors = [text for text in said.err.splitlines() if text.startswith("Error: ")]
-                is_named = kind in "".join(errors) and len(errors) == 1 and "unexpected" not in errors[0]
-                if said.code not in (2, 65) or not is_named or "Fix: " not in said.err:
-                    faults.append(f"{wording} -> {said.code} {said.err}")
+            for words in replaced_inputs(name, line, wrong):
+                for wording in wordings(name, " ".join(words)):
+                    remove_outputs(line)
+                    limited()
+                    said = flyannot(wording)
+                    errors = [text for text in said.err.splitlines() if text.startswith("Error: ")]
+                    is_named = wrong.name in said.out + "".join(errors) and len(errors) <= 1
+                    if said.code not in (1, 2, 65) or not is_named or "unexpected" in said.err:
+                        faults.append(f"{wording} -> {said.code} {said.out} {said.err}")
             if kind != "absent":
                 wrong.rmdir() if wrong.is_dir() else wrong.unlink()
     assert not faults, "\n".join(faults)
+
+
+def test_a_picture_whose_name_begins_with_a_dash_is_no_option(flyannot, workplace):
+    shutil.copy("embryo.png", "-dash.png")
+    flyannot("annotate blastoderm -dash.png -o one.h5", code=0)
+    flyannot("annotate blastoderm embryo.png -o other.h5", code=0)
+    one, other = (Path(name).read_text() for name in ("one.csv", "other.csv"))
+    assert one.replace("'-dash.png", "embryo.png").replace("-dash.png", "embryo.png") == other
+    flyannot("explain blastoderm -dash.png", code=0)
+    Path("--force").touch()
+    assert "No such option" in flyannot("annotate blastoderm -absent.png -o a.h5", code=2).err
+    flyannot("annotate blastoderm embryo.png --force -o other.h5", code=0)  # an option stays an option
+
+
+def test_explain_takes_the_stage_range_as_annotate_does(flyannot, workplace):
+    assert "syn" not in flyannot("explain blastoderm embryo.png", code=0).err
+    for command, out in (("annotate", "-o a.h5"), ("explain", "")):
+        said = flyannot(f"{command} model.h5 embryo.png {out}", code=2)
+        assert "--stage-range" in said.err
+        assert "of 7-8" in flyannot(f"{command} model.h5 embryo.png --stage-range 7-8 {out}", code=2).err
+    assert ", 4-6: " in flyannot("explain model.h5 embryo.png --stage-range 5", code=0).out
+    flyannot("explain blastoderm embryo.png --guess-stages")
+
+
+@pytest.mark.parametrize("line", ["annotate stages my-images -o a.h5", "explain stages embryo.png"])
+def test_the_stage_model_gives_no_terms(flyannot, workplace, line):
+    said = flyannot(line, code=2)
+    assert "stages is the stage model" in said.err and "blastoderm" in said.err
+    flyannot("show stages", code=0)
+
+
+def test_a_term_with_a_comma_is_excluded_in_quotes(flyannot, workplace):
+    terms = Path("embryos/annotations.csv")
+    rows = terms.read_text().splitlines()
+    rows += [row.rpartition(",")[0] + ',"gut, dorsal"' for row in rows[1:] if row.endswith(",pole cell")]
+    terms.write_text("\n".join(rows) + "\n")
+    line = "train features.h5 embryos/annotations.csv --min-groups 3 -o"
+    assert "gut, dorsal" in shown(flyannot, f"{line} m.h5")
+    excluded = "--exclude-terms '\"gut, dorsal\",pole cell'"
+    assert "gut, dorsal" not in shown(flyannot, f"{line} n.h5 {excluded}")
+    assert "up to date" in flyannot(f"{line} n.h5 {excluded}", code=0).err
+    Path("c.toml").write_text(
+        'data-set = "embryos"\noutput = "out"\n[learn-dict]\nn-atoms = 24\n'
+        "[train]\nmin-groups = 3\nexclude-terms = ['\"gut, dorsal\"']\n"
+    )
+    assert flyannot("run c.toml --dry-run", code=0)
+
+
+def shown(flyannot, line):
+    """Run a command that writes a model, and return what is shown of the model."""
+    flyannot(line, code=0)
+    return flyannot(f"show {line.partition(' -o ')[2].split()[0]}", code=0).out

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import chain
 from operator import attrgetter
 
+from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.images import name_genes_by_file, read_named_images, select_images
@@ -194,8 +195,8 @@ def _file_digest(path):
     """Return the digest of a file, or a text that says why it cannot be read."""
     try:
         return file_digest(path) if os.path.isfile(path) else "not a file"
-    except OSError as error:
-        return f"unreadable: {error.strerror}"
+    except InputError as error:
+        return f"unreadable: {getattr(error.__cause__, 'strerror', 'no such file')}"
 
 
 def write_part(part, made, failures, write):
