@@ -1,7 +1,8 @@
-"""The command flyannot check, which lists problems in the tables of a data set."""
+"""The command flyannot check, which lists problems in the tables and pictures of a data set."""
 
 import click
 
+from flyannot.base.errors import InputError
 from flyannot.cli.shared.options import IN_FILE, Command, add_options
 from flyannot.cli.shared.output import print_text
 from flyannot.pipeline.options import Selection
@@ -10,28 +11,33 @@ from flyannot.pipeline.options import Selection
 @click.command("check", cls=Command)
 @click.argument("data_set", type=IN_FILE, metavar="FOLDER")
 @click.option("--stages", is_flag=True, help="Also rate the stage range of pictures.")
-@add_options(selection=(Selection, ["columns"]))
+@add_options(selection=(Selection, ["recursive", "columns"]))
 def command(data_set, stages, selection):
     """List all problems in images.csv and annotations.csv of the data set FOLDER.
 
     All commands recognise stage ranges that a spreadsheet turned into dates, and ignore capitals in the names
     of files and terms. The exit code is 2 if a row cannot be used. Rows without a stage range are listed.
 
+    If FOLDER has no images.csv, its pictures are counted and read. What is left out is listed, and the exit
+    code is 2 if a picture cannot be used.
+
     With --stages, a photograph is listed if its picture gives another stage range 100 times the odds of the
     stage range in its row. A photograph of 4-6 is also listed if its embryo is uneven, as by folds. In a
     test this found about half of the wrong rows (docs/models.md). A photograph without a stage range is
-    listed with the most likely one; FOLDER needs no tables then.
+    listed with the most likely one.
 
     \b
     Example:
-        flyannot check my-embryos
-        flyannot check my-embryos --stages
+        flyannot check embryos
+        flyannot check embryos --stages
     """
     from flyannot.base.text import pluralise
     from flyannot.dataset.folder import check_tables, count_per_stage_range, coverage_notes
-    from flyannot.dataset.images import read_folder
+    from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
     from flyannot.dataset.table_warnings import raise_errors
 
+    if not data_set.is_dir():
+        raise InputError(f"no such folder: {data_set}", fix="name a data set folder, or a folder of pictures")
     faults, images, annotations = check_tables(data_set, unknown_stage="" if stages else None)
     raise_errors(data_set, faults)
     known = [image for image in images if image.stage_range]
@@ -41,9 +47,62 @@ def command(data_set, stages, selection):
         print_text(f"{stage_range:>5}: {counts}{annotated if annotations else ''}")
     for note in coverage_notes(known, annotations) if annotations else ():
         print_text(note)
+    if images:
+        _print_unnamed_pictures(data_set)
+        warn_of_repeated_pictures(data_set, images)
+    else:
+        images, faults = _check_pictures(data_set, selection.recursive)
     if stages:
-        _list_other_stage_ranges(images or read_folder(data_set, ""))
+        _list_other_stage_ranges(images)
+    raise_errors(data_set, faults)
     return 0
+
+
+def _print_unnamed_pictures(folder):
+    """Print which pictures lie beside images.csv, or in its folder `images`, and are in none of its rows."""
+    import os
+
+    from flyannot.dataset.folder import read_images
+    from flyannot.dataset.picture_folder import list_pictures
+    from flyannot.dataset.table_warnings import abbreviate_names
+
+    known = {os.path.realpath(image.file) for image in read_images(folder, unknown_stage="")}
+    paths = [
+        place / name
+        for place in (folder, folder / "images")
+        if place.is_dir()
+        for name in list_pictures(place).names
+    ]
+    names = [path.relative_to(folder).as_posix() for path in paths if os.path.realpath(path) not in known]
+    if names:
+        print_text(f"pictures that images.csv does not name: {len(names):,} ({abbreviate_names(names)})")
+
+
+def _check_pictures(folder, is_recursive):
+    """Print how many pictures of a folder without images.csv can be used.
+
+    Returns
+    -------
+    images : list of Image, of all pictures
+    faults : list of InputError, one for each picture that cannot be used
+
+    Raises
+    ------
+    InputError
+        If there is no picture.
+    """
+    from flyannot.base.text import pluralise
+    from flyannot.dataset.images import find_unusable_pictures, read_folder
+    from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
+
+    images = read_folder(folder, "", is_recursive=is_recursive)
+    warn_of_repeated_pictures(folder, images)
+    faults, without_embryo = find_unusable_pictures(images)
+    n_usable = len(images) - len(faults)
+    print_text(f"{pluralise(len(images), 'picture')} without a table; {n_usable:,} can be used")
+    for image, reason in without_embryo.items():
+        print_text(f"  {image.name}: annotate gives it no terms ({reason})")
+    return images, faults
 
 
 def _list_other_stage_ranges(images):

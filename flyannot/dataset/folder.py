@@ -27,6 +27,7 @@ from flyannot.base.stage_ranges import (
     recover_stage_range,
 )
 from flyannot.base.text import decode_entities, is_unknown, short_repr
+from flyannot.base.views import parse_view
 from flyannot.dataset.paths import (
     ANNOTATIONS,
     IMAGES,
@@ -46,6 +47,7 @@ from flyannot.dataset.table_warnings import (
     warn_about,
     warn_about_terms,
     warn_of_mangled_names,
+    warn_of_views,
 )
 from flyannot.files.atomic_file import write_text
 from flyannot.files.tables import format_table, read_table, write_table
@@ -245,6 +247,7 @@ def read_images(
     paths = ImagePaths(table.parent)
     images = deque()
     lines = array("q")
+    line_of_view = {}
     columns = _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS
     for line, cells in read_gene_rows(table, *columns, found, unknown_stage=unknown_stage):
         if (turned := cells[-1]) not in ("", *TURNS):
@@ -252,11 +255,14 @@ def read_images(
             what = f'{table}, line {line}, column "turned": {words}'
             found.append(InputError(what, fix=f"choose from: {', '.join(TURNS)}"))
             continue
+        cells[3] = parse_view(cells[3])
+        line_of_view.setdefault(cells[3], line)
         images.append((paths.find_image(cells[0], line), cells[0], *map(intern, cells[1:])))
         lines.append(line)
     if not images and not found:
         found.append(InputError(f"{table} lists no image", fix="add one row per image"))
     paths.warn(table)
+    warn_of_views(table, line_of_view)
     found += _find_repeated_images(table, lines, (address_from_name(*image[:2]) for image in images))
     fbgns = _fill_in_fbgns(table, lines, [(image[2], image[5]) for image in images], found)
     images = _group_images(table, lines, images, fbgns, found)

@@ -17,6 +17,7 @@ from importlib.resources import files
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spreadsheet_date
 from flyannot.base.text import is_unknown, pluralise
+from flyannot.base.views import suggest_view
 
 log = logging.getLogger("flyannot")
 
@@ -158,6 +159,16 @@ def warn_of_mangled_names(table, column, line_of_name):
     one = f"{column} is a date or number {what}"
     many = f"{column}s are dates or numbers {what}"
     warn_about(table, shown, one, many, f"; write the name again; {TEXT_COLUMN_ADVICE}")
+
+
+def warn_of_views(table, line_of_view):
+    """Warn about views that are abbreviated or misspelt, and are therefore views of their own.
+
+    table : Path; line_of_view : dict, view -> line
+    """
+    meant = {view: suggest_view(view) for view in line_of_view}
+    shown = [f'"{view}" (line {line_of_view[view]}; "{name}"?)' for view, name in meant.items() if name]
+    warn_about(table, shown, "view looks misspelt", "views look misspelt")
 
 
 def find_misspelt_terms(counts, known):

@@ -5,7 +5,6 @@ In a picture the embryo is grey. Patches that support a term are orange, patches
 
 import logging
 import re
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.groups import group_images, image_gene_ids
 from flyannot.files.atomic_file import atomic_folder
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.output_names import FileNames
 from flyannot.files.tables import write_table
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.quality import find_refusal, join_warnings
@@ -202,10 +202,10 @@ def draw_explanations(explained, folder, *, force=False):
         See `atomic_folder`.
     """
     rows = []
-    used = Counter()
+    file_names = FileNames()
     with atomic_folder(folder, force=force) as staged:
         for explanation in explained:
-            names = [_picture_name(explanation, number, used) for number in range(len(explanation.images))]
+            names = [file_names.choose(stem, ".png") for stem in _picture_stems(explanation)]
             for name, picture in zip(names, _pictures(explanation)):
                 picture.save(staged / name)
             rows += _table_rows(explanation, names)
@@ -260,17 +260,11 @@ def _table_rows(explanation, names):
             yield *about, f"{row:g}", f"{column:g}", f"{contribution:.9g}"
 
 
-def _picture_name(explanation, number, used: Counter):
-    """Return a file name for the picture of one image of a GroupExplanation.
-
-    number : the number of the image; used : Counter of the names so far, by which a repeated name gets a
-        number
-    """
-    gene = explanation.gene or explanation.images[number].name
-    parts = (gene, explanation.stage_range, explanation.term, str(number + 1))
-    name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.")[:60] or "x" for part in parts)
-    used[name.lower()] += 1
-    return f"{name}{'' if used[name.lower()] == 1 else f'-{used[name.lower()]}'}.png"
+def _picture_stems(explanation):
+    """Yield the name of the picture of each image of a GroupExplanation, without its suffix."""
+    for number, image in enumerate(explanation.images, 1):
+        parts = (explanation.gene or image.name, explanation.stage_range, explanation.term, str(number))
+        yield "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.")[:60] or "x" for part in parts)
 
 
 SUPPORTS_RGB, OPPOSES_RGB = (217, 95, 2), (20, 90, 190)  # distinct in all common kinds of colour vision

@@ -214,7 +214,7 @@ def test_when_no_image_can_be_read_the_old_file_stays(own_chain):
         image.path.write_bytes(b"no picture")
     with pytest.raises(FlyannotError, match=f"not one image of {len(images)} could") as caught:
         make(own_chain.task("descriptors", images=images), force=True)
-    assert caught.value.exit_code == 1
+    assert caught.value.exit_code == 2
     assert own_chain.descriptors.read_bytes() == before
     assert not list(own_chain.folder.glob(".*"))
 
