@@ -22,9 +22,9 @@ def command(data_set, stages, selection):
     code is 2 if a picture cannot be used.
 
     With --stages, a photograph is listed if its picture gives another stage range 100 times the odds of the
-    stage range in its row. A photograph of 4-6 is also listed if its embryo is uneven, as by folds. It found
-    STAGES_FOUND in a test (docs/models.md). A photograph without a stage range is listed with the most likely
-    one.
+    stage range in its row. A photograph of 4-6 is also listed if its embryo is uneven, as by folds. In a
+    test this found about half of the wrong rows (docs/models.md). A photograph without a stage range is
+    listed with the most likely one.
 
     \b
     Example:
