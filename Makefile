@@ -12,7 +12,7 @@ ANYWHERE := $(addprefix tests/,base files sparse images encode dataset terms exp
 FOR_TESTS := $(VENV)/.installed-for-tests
 # A worker takes tests that lie together, which share what they are made from, and in the end those of another.
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist worksteal
-EXTRAS := dask,fetch,excel,parquet,anndata,browser,bench,reproduce,microscopy
+EXTRAS := dask,fetch,parquet,anndata,browser,bench,reproduce,microscopy,heic
 SNAKEMAKE := $(VENV)/snakemake/.installed
 REPORT := demo-output/report.html
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' flyannot/__init__.py)

@@ -30,6 +30,7 @@ RUN = [
     (CLUSTER,),
     (CURATING,),
     (DOCS / "similar.md",),
+    (DOCS / "dictionary-learning.md",),
 ]
 LANGUAGES = {"sh", "python", "r", "csv", "toml", "text"}
 STAGES = {"4-6": 2}
@@ -105,9 +106,10 @@ def lines_of(block):
 
 @pytest.mark.parametrize("pages", RUN, ids=lambda pages: pages[0].stem)
 def test_the_blocks_of_pages_run_one_after_the_other(flyannot, workplace, pages):
+    named: dict = {}  # what blocks of Python leave for the next
     for page, block in ((place, block) for place in pages for block in blocks_of(place)):
         if block.language == "python":
-            run_python(page, {}, [block])
+            run_python(page, named, [block])
         if block.language != "sh" or not block.is_run:
             continue
         for line in lines_of(block):

@@ -26,10 +26,11 @@ OPENS = re.compile(
 STORE = "layout", "reading", "file_cache", "description", "writing"
 DOORS = {
     "text, JSON and TOML": ("files/text_files.py",),
-    "tables": ("files/tables.py",),
+    "tables": ("files/workbooks.py",),
     "HDF5": tuple(f"files/hdf5/{name}.py" for name in STORE),
-    "pictures": ("images/image_file.py", "images/microscope_file.py"),
+    "pictures": tuple(f"images/{name}_file.py" for name in ("image", "pillow", "tiff", "microscope")),
     "arrays": ("dataset/importers/vectors.py",),
+    "matrices": ("files/matrix.py",),
     "bytes for a digest": ("files/digest.py",),
     "outputs": ("files/atomic_file.py",),
 }
@@ -122,3 +123,15 @@ def test_a_path_from_outside_is_opened_where_it_must_be_a_regular_file(all_calls
         ("files/hdf5/layout.py", "h5py.File"),  # behind it
         ("files/hdf5/writing.py", "open"),
     }
+
+
+def test_attributes_are_read_where_their_types_are_examined():
+    """The value of an attribute of HDF5 can take thousands of times the memory of its file."""
+    readers = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            is_written = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+            value = node.value if isinstance(node, ast.Subscript | ast.Attribute) else None
+            if isinstance(value, ast.Attribute) and value.attr == "attrs" and not is_written:
+                readers.add((path.relative_to(PACKAGE).as_posix(), getattr(node, "attr", "[]")))
+    assert readers == {("files/hdf5/writing.py", "create")}

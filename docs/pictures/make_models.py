@@ -29,7 +29,8 @@ from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.images.address import split_address
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import EITHER_WAY, read_embryo
-from flyannot.pipeline.stage_model import STORED_UNDER, contradicted, log_odds
+from flyannot.pipeline.stage_model import STORED_UNDER, UNEVEN, contradicted, is_uneven, log_odds
+from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval
 from flyannot.terms.metrics import concordant_pairs
 from flyannot.terms.model import fit_model
 from flyannot.terms.options import TrainOptions
@@ -42,6 +43,7 @@ PAGE = ROOT / "docs" / "models.md"
 STAGE_RANGE = STORED_UNDER
 TURNED = ("", "left-right", "top-bottom", "both")  # the stage model learns from photographs turned so
 HOW_STAGES = TrainOptions(method="ridge", min_groups=5)  # of the stage model
+PAIR_RULE = "pair rule"  # stripes of stain
 N_OWN, N_TESTED, N_DRAWS = (0, 10, 30, 100), 150, 3  # genes of the learning curve
 
 
@@ -60,7 +62,9 @@ def build():
 
 
 def build_stage_model(images):
-    """Make the stage model, and return its rows: features, stage ranges (one column each) and genes.
+    """Make the stage model, and return the files of its images and its rows.
+
+    The rows are features, stage ranges (one column each) and genes.
 
     The steps learn a dictionary for each stage range, and terms of genes.  Here photographs have the terms,
     and all are given as one stage range.  The first rows are the photographs as they are, then come the
@@ -95,7 +99,7 @@ def build_stage_model(images):
     with create_stored_file(STAGE_MODEL, header) as file:
         about = HOW_STAGES.method, model.arrays(), set(genes), known.arrays()
         write_model(file, STAGE_RANGE, D, STAGE_RANGES, *about)
-    return rows
+    return names[: len(images)], rows
 
 
 def fit_stages(X, Y, genes):
@@ -104,12 +108,17 @@ def fit_stages(X, Y, genes):
     return fit_model(HOW_STAGES.method, X, Y, genes, rng=np.random.default_rng(0), options=options)
 
 
-def stage_table(X, Y, genes):
-    """Say how well the stage model rates photographs of genes that it did not learn from."""
+def held_out_odds(X, Y, genes):
+    """Return the `log_odds` of photographs by models whose training and calibration leave out their gene."""
     odds = np.empty(Y.shape)
     for gene in np.unique(genes):
         new = genes == gene
         odds[new] = log_odds(fit_stages(X[~new], Y[~new], genes[~new]), X[new])
+    return odds
+
+
+def stage_table(odds, Y, genes):
+    """Say how well the stage model rates photographs of genes that it did not learn from."""
     n = len(Y) // len(TURNED)
     turned_odds, odds, Y, genes = odds[n:], odds[:n], Y[:n], genes[:n]
     true, likely, named = Y.argmax(axis=1), odds.argmax(axis=1), contradicted(odds)
@@ -217,20 +226,57 @@ def transfer_table(embryos, images):
     yield f"| mean of {len(areas)} genes | | | " + " | ".join(f"{mean:.2f}" for mean in means) + " |"
 
 
-def unlike_table(images):
-    """How many photographs of every stage range are named as unlike, if all are given as 4-6."""
+def unlike_table(images, others, simulated):
+    """Count the photographs of every stage range that get a warning, if all are given as 4-6.
+
+    others : set of the files that look like another stage range to models without their gene
+    simulated : folder of the data set of simulated photographs
+    """
     out = WORK / "seen-pattern"
     here = photographs(WORK / "all-photographs", images)
     flyannot("annotate", out / "model.h5", here, "-o", out / "all.h5", "--force", "-q")
-    of_file = {i.file: i.stage_range for i in images}
-    named, total = Counter(), Counter(i.stage_range for i in images)
     with open_stored_file(out / "all.h5", "predictions") as stored:
-        for name, rank in zip(*(stored.read_array(STAGE_RANGE, n) for n in ("image", "unlikeness"))):
-            named[of_file[name]] += rank > UNLIKE
-    yield "| true stage range | photographs | flagged |\n|---|---|---|"
-    yield from (
-        f"| {s} | {total[s]} | {named[s]} |" for s in sorted(total, key=lambda s: int(s.split("-")[0]))
+        names, ranks, texts = (
+            stored.read_array(STAGE_RANGE, name) for name in ("image", "unlikeness", "quality_warnings")
+        )
+    unlike, uneven = np.asarray(ranks) > UNLIKE, np.array([UNEVEN in text for text in texts])
+    another = np.array([name in others for name in names])
+    both = unlike | uneven
+    columns = np.stack([unlike, uneven, another, both, both | another])
+    image_of = {image.file: image for image in images}
+    true = np.array([STAGE_RANGES.index(image_of[name].stage_range) for name in names])
+    (weights,) = bootstrap_gene_weights([image_of[name].gene for name in names])
+    yield "| true stage range | photographs | unlike | uneven | looks like another | unlike or uneven | any |"
+    yield "|---|---|---|---|---|---|---|"
+    for j, s in enumerate(STAGE_RANGES):
+        counts = columns[:, true == j].sum(axis=1)
+        yield f"| {s} | {np.sum(true == j)} | {' | '.join(map(str, counts))} |"
+    given = STAGE_RANGES.index(STAGE_RANGE)
+    yield "\n| warning | of stage range 4-6, 95% interval | of later ones, 95% interval |\n|---|---|---|"
+    kinds = "unlike", "uneven", "looks like another", "unlike or uneven", "any"
+    for kind, named in zip(kinds, columns):
+        cells = (_count_named(named[here], weights[:, here]) for here in (true == given, true > given))
+        yield f"| {kind} | {' | '.join(cells)} |"
+    annotations, counts = read_annotations(WORK / "embryos"), Counter()
+    for image in read_images(simulated):
+        is_striped = PAIR_RULE in (annotations.terms_of(image.gene, STAGE_RANGE, image.fbgn) or ())
+        counts[is_striped, is_uneven(image.address)] += 1
+    n, n_striped = counts.total(), counts[True, True] + counts[True, False]
+    yield (
+        f"\nOf {n:,} simulated photographs of stage range 4-6 {counts[True, True] + counts[False, True]} are "
+        f"uneven, among them {counts[True, True]} of the {n_striped} with the term *{PAIR_RULE}*."
     )
+
+
+def _count_named(named, weights):
+    """Return how many photographs are named, as text, with an interval over genes.
+
+    named : bool array (n_photographs,); weights : as `bootstrap_gene_weights` returns
+    """
+    low, high = bootstrap_interval((weights * named).sum(axis=1)[1:] / weights.sum(axis=1)[1:])
+    if not named.any():  # all samples are 0; this is the exact binomial interval
+        high = 1 - 0.025 ** (1 / len(named))
+    return f"{named.sum()} of {len(named)} ({named.mean():.0%}), {low:.0%} to {high:.0%}"
 
 
 def orientation(images):
@@ -279,16 +325,20 @@ def photographed(grey, rng):
     return np.clip(cv2.GaussianBlur(turned, (0, 0), rng.uniform(0.5, 2.5)), 0, 255).astype(np.uint8)
 
 
-def learning_curve(out):
-    """Measure the mean AUC on simulated photographs of other genes, by the number of own genes added."""
-    rng, folder = np.random.default_rng(0), WORK / "simulated"
+def simulate_photographs(rng):
+    """Simulate a photograph of every pattern, and return the folder of this data set."""
+    folder, rows = WORK / "simulated", []
     folder.mkdir(parents=True, exist_ok=True)
-    images, rows = read_images(WORK / "embryos"), []
-    for number, image in enumerate(images):
+    for number, image in enumerate(read_images(WORK / "embryos")):
         file = folder / f"{number}.png"
         Image.fromarray(photographed(np.asarray(Image.open(image.file), float), rng)).save(file)
         rows.append(vars_of(image) | {"image": str(file)})
     write_images_csv(folder / "images.csv", rows)
+    return folder
+
+
+def learning_curve(out, folder, rng):
+    """Measure the mean AUC on simulated photographs of other genes, by the number of own genes added."""
     flyannot(
         "pool", folder, out / "dictionary.h5", "-o", WORK / "simulated.h5", "--grid", "2x4", "--force", "-q"
     )
@@ -356,16 +406,21 @@ def write_between(page, mark, lines):
 
 
 def main():
-    out, images = build(), read_images(DATA / "flyexpress")
+    out, images, rng = build(), read_images(DATA / "flyexpress"), np.random.default_rng(0)
+    simulated = simulate_photographs(rng)
+    files, rows = build_stage_model(images)
+    odds = held_out_odds(*rows)
+    is_other = contradicted(odds)[:, STAGE_RANGES.index(STAGE_RANGE)]
+    others = {file for file, is_named in zip(files, is_other) if is_named}
     write_between(PAGE, "terms", terms_table(out))
-    write_between(PAGE, "stages", stage_table(*build_stage_model(images)))
+    write_between(PAGE, "stages", stage_table(odds, *rows[1:]))
     write_between(PAGE, "transfer", transfer_table(WORK / "embryos", images))
     patterns = [vars_of(i) for i in read_images(WORK / "embryos")]
     lines = second_laboratory_table(WORK, DATA, patterns, WORK / "photographs", flyannot)
     write_between(PAGE, "second laboratory", lines)
-    write_between(PAGE, "unlike", unlike_table(images))
+    write_between(PAGE, "unlike", unlike_table(images, others, simulated))
     write_between(PAGE, "orientation", orientation(images))
-    write_between(PAGE, "learning curve", learning_curve(out))
+    write_between(PAGE, "learning curve", learning_curve(out, simulated, rng))
 
 
 if __name__ == "__main__":

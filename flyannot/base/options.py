@@ -91,6 +91,13 @@ class PathType(OptionType):
 
 
 @dataclass(frozen=True)
+class OutputPathType(PathType):
+    """The type of an option whose value is a path that the command writes; other paths are inputs."""
+
+    name = "FOLDER"
+
+
+@dataclass(frozen=True)
 class FlagType(OptionType):
     """The type of an option that is true or false.
 

@@ -6,27 +6,51 @@ from datetime import date, timedelta
 
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.options import OptionType
+from flyannot.base.text import is_unknown
 
 log = logging.getLogger("flyannot")
 
 # In the order of development.  HDF5 sorts names as text (11-12 before 4-6): loop over this instead.
 STAGE_RANGES = ("1-3", "4-6", "7-8", "9-10", "11-12", "13-16")
+NO_STAGE_RANGE = "all"  # takes the place of a stage range in files that are made from a matrix
 
 _LAST_STAGES = {name: int(name.partition("-")[2]) for name in STAGE_RANGES} | {"13-16": 17}
 _STAGES = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?", re.ASCII)
-_UNKNOWN = {"", "?", "-", "unknown", "na", "n/a", "nan", "none"}  # tables have these for no stage range
+_UNKNOWN = {"na", "nan", "none", "null"}  # tables have these, and those of `is_unknown`, for no stage range
 _FIX = f"use one of {', '.join(STAGE_RANGES)}, or one stage, such as 5"
 
-_MONTHS = ["jan", "feb|fév|fev", "mar|mär|mrz", "apr|avr|abr", "may|mai", "jun|juin"]
-_MONTHS += ["jul|juil", "aug|août|ago", "sep|set", "oct|okt", "nov", "dec|dez|déc|dic"]
-_MONTH = "|".join(_MONTHS)
+_ENGLISH = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"]
+_MONTHS = [  # how the names of months begin in the languages of spreadsheets, besides English and numbers
+    "ene gen sty led oca ian янв січ tammi ιαν",
+    "fev fév lut úno şub фев лют helmi φεβ",
+    "mär mrz maa bře már мар бер maalis μαρ",
+    "avr abr kwi dub nis ápr апр кві huhti απρ",
+    "mai maj mei mag kvě máj май мая тра touko μαϊ",
+    "juin giu cze čvn haz jún июн чер kesä ιουν",
+    "juil lug lip čvc tem júl июл лип heinä ιουλ",
+    "août ago sie srp ağu авг elo αυγ",
+    "set wrz zář eyl сен вер syys σεπ szept",
+    "okt out ott paź říj eki окт жов loka οκτ",
+    "lis kas ноя marras νοε noi",
+    "dez déc dic des gru pro ara дек joulu δεκ",
+]
+_MONTH_NUMBERS = {
+    name: number
+    for names in (_ENGLISH, _ROMAN, _MONTHS)
+    for number, words in enumerate(names, start=1)
+    for name in words.split()
+}
+_MONTH = "|".join(sorted(_MONTH_NUMBERS.keys() - set(_ROMAN), key=len, reverse=True))
 _DATE_PATTERNS = [
-    re.compile(pattern, re.ASCII | re.IGNORECASE)
-    for pattern in (
-        rf"(?P<a>\d{{1,2}})\.?[-/. ](?P<m>{_MONTH})\w*\.?(?:[-/. ]\d{{2,4}})?",  # 6-Apr, 06. Apr, 6-Apr-2023
-        rf"(?P<m>{_MONTH})\w*\.?[-/. ](?P<a>\d{{1,2}})",  # Apr-06
-        r"\d{4}-(?P<a>\d\d)-(?P<b>\d\d)(?:[ T]00:00.*)?",  # 2023-04-06
-        r"(?P<a>\d{1,2})[/.-](?P<b>\d{1,2})[/.-]\d{2,4}",  # 4/6/2023
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (  # 6-Apr, 06. Apr, 6-Apr-2023; Apr-06, Sep-2001; 06-IV; 4月6日; 2023-04-06; 4/6/2023
+        rf"(?P<a>[0-9]{{1,2}})\.?[-/. ](?P<m>{_MONTH})[^\W\d_]*\.?(?:[-/. ][0-9]{{2,4}})?",
+        rf"(?P<m>{'|'.join(_ENGLISH)})[a-z]*\.?[-/. ](?:20|19)?(?P<a>[0-9]{{1,2}})",
+        rf"(?P<a>[0-9]{{1,2}})[-/. ](?-i:(?P<m>{'|'.join(_ROMAN[::-1])}))(?:[-/. ][0-9]{{2,4}})?",
+        r"(?P<b>[0-9]{1,2})[月월] ?(?P<a>[0-9]{1,2})[日일]",
+        r"[0-9]{4}-(?P<a>[0-9]{2})-(?P<b>[0-9]{2})(?:[ T]00:00.*)?",
+        r"(?P<a>[0-9]{1,2})[/.-](?P<b>[0-9]{1,2})[/.-][0-9]{2,4}",
     )
 ]
 TEXT_COLUMN_ADVICE = (
@@ -55,7 +79,7 @@ def parse_stage_range(text):
             f'stages "{text}" lie in several stage ranges: {", ".join(lie_in)}',
             fix="name one of them; in a table, give each stage range a row of its own",
         )
-    if date_of_text := parse_spreadsheet_date(_parse_serial_date(plain) or text):
+    if date_of_text := parse_spreadsheet_date(parse_serial_date(plain) or text):
         meant = "-".join(map(str, sorted(date_of_text)))
         raise InputError(
             f'"{text}" is a date, which a spreadsheet made from {meant}',
@@ -72,7 +96,7 @@ def recover_stage_range(text):
     str or None
         BDGP's name of the stage range. None if the text is no date, or its day and month are no stage range.
     """
-    numbers = parse_spreadsheet_date(_parse_serial_date(_normalise(text)) or text)
+    numbers = parse_spreadsheet_date(parse_serial_date(_normalise(text)) or text)
     try:
         return parse_stage_range("-".join(map(str, sorted(numbers)))) if numbers else None
     except InputError:
@@ -81,7 +105,7 @@ def recover_stage_range(text):
 
 def is_unknown_stage(text):
     """Return True if a text of a table says that the stage range is not known, such as "", "?" and "NA"."""
-    return _normalise(text) in _UNKNOWN
+    return is_unknown(text) or _normalise(text) in _UNKNOWN
 
 
 def describe_stage_spellings(texts):
@@ -123,12 +147,13 @@ def parse_spreadsheet_date(text):
     for pattern in _DATE_PATTERNS:
         if match := pattern.fullmatch(str(text).strip()):
             parts = match.groupdict()
-            month = int(parts["b"]) if "b" in parts else _month_number(parts["m"])
-            return month, int(parts["a"])
+            name = parts.get("m", "")
+            number = _MONTH_NUMBERS.get(name) or _MONTH_NUMBERS.get(name.lower()) or int(parts["b"])
+            return number, int(parts["a"])
     return None
 
 
-def _parse_serial_date(plain):
+def parse_serial_date(plain):
     """Convert a spreadsheet's serial date, such as 45022 (days since 1899-12-30), to an ISO date.
 
     Returns None if the text is not a number of five digits that begins with 3 or 4.
@@ -157,11 +182,6 @@ def _overlapping_ranges(plain):
     if not 1 <= first <= last <= _LAST_STAGES[STAGE_RANGES[-1]]:
         return []
     return [s for s, end in _LAST_STAGES.items() if int(s.partition("-")[0]) <= last and first <= end]
-
-
-def _month_number(month):
-    """Return the number (1 to 12) of a month from its abbreviation in English or another language."""
-    return next(i for i, names in enumerate(_MONTHS, start=1) if month.lower() in names.split("|"))
 
 
 class StageRangeType(OptionType):

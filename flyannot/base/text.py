@@ -1,11 +1,16 @@
 """Text for people: counts in words, short forms of objects, and escapes of control characters."""
 
+import html
 import json
 import re
 from dataclasses import fields
 
 _MAX_LENGTH = 60  # characters of one value
 _UNFIT_FOR_CELLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters, half pairs
+_ERROR_VALUE = re.compile(r"#+|#[¡¿]?[^\W\d_][^\W_]*(?:[/_ ][^\W_]+)?[!?]?")  # in any language
+_ENTITY = re.compile(r"&#?\w+;")
+_UNKNOWN = {"n/a", "n.a.", "unknown", "unbekannt", "onbekend", "inconnu", "desconocido", "desconhecido"}
+_UNKNOWN |= {"sconosciuto", "nieznany", "okänd", "ukendt", "ukjent", "неизвестно", "不明", "未知"}
 
 
 def short_repr(thing):
@@ -43,6 +48,24 @@ def is_valid_cell(text):
     A cell must not have control characters or unpaired surrogates.
     """
     return _UNFIT_FOR_CELLS.search(text) is None
+
+
+def is_error_value(text):
+    """Return whether a text is what a spreadsheet shows for an error, such as #N/A, #NV, #REF! or Err:502."""
+    if text[:4] == "Err:":
+        return text[4:].isdigit()
+    return text[:1] == "#" and text == text.upper() and _ERROR_VALUE.fullmatch(text) is not None
+
+
+def is_unknown(text):
+    """Return whether a text says that something is not known: unknown, ?, -, n/a, or an error value."""
+    return not any(map(str.isalnum, text)) or text.casefold() in _UNKNOWN or is_error_value(text)
+
+
+def decode_entities(text):
+    """Replace HTML entities, such as &alpha; and &#39;, by their characters, unless they are no cell."""
+    decoded = html.unescape(text) if _ENTITY.search(text) else text
+    return decoded if is_valid_cell(decoded) else text
 
 
 def escape_unprintable(text, *, keep="\n\t"):

@@ -9,7 +9,7 @@ from flyannot import __version__
 from flyannot.cli.shared.exit_codes import run_click_group
 from flyannot.cli.shared.help_page import LazyGroup
 from flyannot.cli.steps import build_step_command
-from flyannot.pipeline.chain import STEPS
+from flyannot.pipeline.chain import CODE, STEPS
 
 # Purpose -> name of a command -> (module of this package, or any "module:attribute"; description).
 COMMANDS: dict = {
@@ -52,9 +52,9 @@ def build_command_table():
     """
     listed = [name for commands in COMMANDS.values() for name in commands]
     steps = {
-        name: (partial(build_step_command, name), step.about)
-        for name, step in STEPS.items()
-        if name not in listed
+        step.name: (partial(build_step_command, step), step.about)
+        for step in (*STEPS.values(), CODE)
+        if step.name not in listed
     }
     return COMMANDS | {"Steps": steps}
 

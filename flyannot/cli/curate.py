@@ -2,8 +2,9 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, out_option, overwrite_option
+from flyannot.cli.shared.options import IN_FILE, Command, add_options, out_option, overwrite_option
 from flyannot.cli.shared.output import log, print_text
+from flyannot.pipeline.options import Selection
 
 
 @click.command("curate", cls=Command)
@@ -42,8 +43,9 @@ def command(tables, out, force):
     is_flag=True,
     help="Also add genes that have no row in a stage range. Their other terms then count as absent.",
 )
+@add_options(selection=(Selection, ["columns"]))
 @overwrite_option("Replace an existing output.")
-def annotations_command(annotations, corrections, out, new_genes, force):
+def annotations_command(annotations, corrections, out, new_genes, force, selection):
     """Apply corrections to a table of annotations.
 
     ANNOTATIONS is an annotations.csv, CORRECTIONS are tables from the report. Accepted terms are added, and

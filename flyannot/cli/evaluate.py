@@ -29,13 +29,18 @@ from flyannot.terms.options import TrainOptions
     "FEATURES. The scores record the model.",
 )
 @click.option(
+    "-o",
+    "--output",
     "--json",
     "json_file",
     type=OUT_FILE,
     help="Also write the scores to this JSON file. With -, print JSON instead of the table.",
 )
 @add_options(
-    options=EvaluateOptions, train=TrainOptions, selection=(Selection, ["stage_range"]), run=RunOptions
+    options=EvaluateOptions,
+    train=TrainOptions,
+    selection=(Selection, ["stage_range", "columns"]),
+    run=RunOptions,
 )
 @seed_option
 def command(scored, annotations, model, json_file, options, train, selection, run, seed):
@@ -49,7 +54,7 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
 
     \b
     Example:
-        flyannot evaluate features.h5 embryos/annotations.csv --json scores.json
+        flyannot evaluate features.h5 embryos/annotations.csv -o scores.json
     """
     from flyannot.pipeline.engine.task import run_task
     from flyannot.pipeline.evaluate import ScoresTask, build_evaluation, build_model_evaluation

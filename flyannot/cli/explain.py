@@ -2,17 +2,17 @@
 
 import click
 
-from flyannot.base.stage_ranges import StageRangeType
 from flyannot.base.text import pluralise
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
     ModelFile,
-    OptionParamType,
+    add_options,
     out_folder_option,
     overwrite_option,
 )
 from flyannot.cli.shared.output import log, print_text
+from flyannot.pipeline.options import Selection
 
 _MAX_SHOWN = 3  # printed patches of an image
 
@@ -27,14 +27,10 @@ _MAX_SHOWN = 3  # printed patches of an image
     help="Explain this term (repeatable). By default the three most probable terms of each group.",
 )
 @click.option("--gene", "genes", multiple=True, help="Explain only this gene of a data set (repeatable).")
-@click.option(
-    "--stage-range",
-    type=OptionParamType(StageRangeType()),
-    help="The stage range of pictures without a table; or the only stage range of a data set to explain.",
-)
+@add_options(selection=(Selection, ["stage_range", "view", "guess_stages", "recursive", "columns"]))
 @out_folder_option("Write pictures and a table to this new folder.", required=False)
 @overwrite_option("Write into a folder that is not empty.")
-def command(model, images, terms, genes, stage_range, folder, force):
+def command(model, images, terms, genes, selection, folder, force):
     """Show which patches of an image support or oppose a term.
 
     The contributions of the patches and the intercept sum exactly to the decision value. MODEL comes from
@@ -47,12 +43,10 @@ def command(model, images, terms, genes, stage_range, folder, force):
     Example:
         flyannot explain model.h5 embryo.png --stage-range 4-6 --term "pole cell" -o why
     """
-    from flyannot.dataset.images import read_named_images, select_images
+    from flyannot.pipeline.annotate import read_images_for_model
     from flyannot.pipeline.explain import draw_explanations, explain
 
-    chosen = select_images(
-        read_named_images(images, stage_range), genes=genes, stage_ranges=[stage_range] if stage_range else ()
-    )
+    chosen = read_images_for_model(model, images, selection, genes=genes)
     explanations = explain(model, chosen, terms=terms)
     if folder is None:
         pairs = ((explained, [image.name for image in explained.images]) for explained in explanations)

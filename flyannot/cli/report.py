@@ -2,6 +2,7 @@
 
 import click
 
+from flyannot.base.errors import InputError
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options
 from flyannot.cli.shared.output import build_execution, log_outcome
 from flyannot.pipeline.options import ReportOptions
@@ -41,6 +42,8 @@ def command(run, out, data_set, options):
     from flyannot.pipeline.engine.task import run_task
     from flyannot.report.build import ReportTask
 
+    if not run.exists():
+        raise InputError(f"no such folder: {run}", fix="name the output folder of: flyannot run CONFIG")
     page = run.with_suffix(".html") if run.is_file() else run / "report.html"
     task = ReportTask(run, out or page, data_set, options)
     return log_outcome(run_task(task, build_execution()))

@@ -18,7 +18,7 @@ _MAX_SHOWN = 5  # printed genes
     type=IN_FILE,
     help="The data set folder, for pictures.  [default: a folder near FILE]",
 )
-@add_options(options=SimilarOptions, selection=(Selection, ["stage_range"]))
+@add_options(options=SimilarOptions, selection=(Selection, ["stage_range", "columns"]))
 @overwrite_option("Replace an existing output.")
 def command(file, queries, out, data_set, options, selection, force):
     """Rank genes and images by their similarity to each QUERY.

@@ -13,13 +13,11 @@ from flyannot.cli.shared.options import (
     seed_option,
 )
 from flyannot.cli.shared.output import build_execution, log_outcome
-from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.options import RunOptions, Selection
 
 
-def build_step_command(name):
-    """Build the click command of a pipeline step; the inputs of the step are its arguments."""
-    step = STEPS[name]
+def build_step_command(step):
+    """Build the click command of a `Step`; the inputs of the step are its arguments."""
     if step.command:
         return import_object(step.command)
 
@@ -37,7 +35,7 @@ def build_step_command(name):
             outcome = run_task(task, execution)
         except NoUsableImage as error:  # the output of before stays, and the table says why
             record_failures(
-                out.with_name(FAILURES), name, Outcome(out, False, "", error.failures), task.images
+                out.with_name(FAILURES), step.name, Outcome(out, False, "", error.failures), task.images
             )
             raise
         code = log_outcome(outcome, images=task.images)

@@ -13,7 +13,12 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.base.stage_ranges import STAGE_RANGES, TEXT_COLUMN_ADVICE
+from flyannot.base.stage_ranges import (
+    STAGE_RANGES,
+    TEXT_COLUMN_ADVICE,
+    parse_serial_date,
+    parse_spreadsheet_date,
+)
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import Annotations, read_gene_rows
 from flyannot.dataset.table_warnings import abbreviate_names, bdgp_terms
@@ -23,6 +28,8 @@ ACCEPT, REJECT, UNSURE = VERDICTS = ("accept", "reject", "unsure")
 _REQUIRED = ("gene", "stage_range", "term", "verdict", "date")
 _OPTIONAL = ("fbgn", "curator", "note", "probability", "model_digest", "decides")
 _ISO_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ].*)?", re.ASCII)
+_DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?: .*)?", re.ASCII)  # 30.01.2026, 1/30/2026
+_DATE_WITH_NAME = re.compile(r"\d{1,2}\.?[-./ ][^\W\d_]+\.?[-./ ](\d{4}|\d{2})")  # 30-Jan-2026
 
 
 @dataclass(frozen=True)
@@ -124,29 +131,60 @@ def _read_table(path, curator):
 
 
 def _iso_date(text, where):
-    """Return a date as year-month-day; the text may also have a time.
+    """Return a date as year-month-day; the text may be any date of a spreadsheet, and may also have a time.
 
     where : beginning of the message of the error
 
     Raises
     ------
     InputError
-        If the date cannot be understood.
+        If the date cannot be understood, or if day and month may be exchanged, as in 1/3/2026.
     """
-    match = _ISO_DATE.fullmatch(text)
     try:
-        day = date.fromisoformat(match[1] if match else "")
-    except ValueError:
+        days = _possible_dates(text)
+        day = days[0]
+    except (ValueError, IndexError):
         raise InputError(
             f'{where}: "{text}" is no date such as 2026-01-31',
             fix=f"write year-month-day; {TEXT_COLUMN_ADVICE}",
         ) from None
+    if len(set(days)) > 1:
+        raise InputError(
+            f'{where}: "{text}" may be {" or ".join(map(str, days))}', fix="write dates as year-month-day"
+        )
     if day > date.today() + timedelta(days=1):  # in another time zone it may be tomorrow
         raise InputError(
             f'{where}: "{text}" is in the future',
             fix="correct the date: otherwise later verdicts could not replace it",
         )
     return day.isoformat()
+
+
+def _possible_dates(text):
+    """Return the dates that a text may mean, in a list: none, one or two.
+
+    In dates with points, the day comes first.  In other dates of numbers, the month may come first.
+    """
+    if match := _ISO_DATE.fullmatch(text):
+        return [date.fromisoformat(match[1])]
+    if serial := parse_serial_date(text):
+        return [date.fromisoformat(serial)]
+    if match := _DATE_WITH_NAME.fullmatch(text):
+        return (
+            [date(_full_year(match[1]), *parse_spreadsheet_date(text))]
+            if parse_spreadsheet_date(text)
+            else []
+        )
+    if not (match := _DATE.fullmatch(text)):
+        return []
+    first = int(match[1])
+    second = int(match[3])
+    orders = [(second, first)] if match[2] == "." else [(second, first), (first, second)]
+    return [date(_full_year(match[4]), month, day) for month, day in orders if month <= 12]
+
+
+def _full_year(text):
+    return int(text) if len(text) == 4 else 2000 + int(text)
 
 
 @dataclass(frozen=True)

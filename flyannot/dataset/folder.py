@@ -26,24 +26,28 @@ from flyannot.base.stage_ranges import (
     parse_stage_range,
     recover_stage_range,
 )
-from flyannot.base.text import short_repr
+from flyannot.base.text import decode_entities, is_unknown, short_repr
+from flyannot.base.views import parse_view
 from flyannot.dataset.paths import (
     ANNOTATIONS,
     IMAGES,
     ImagePaths,
     find_annotation_table,
     find_table,
+    note_other_tables,
 )
 from flyannot.dataset.table_warnings import (
     abbreviate_names,
     bdgp_terms,
+    is_no_name,
     normalise_name,
     raise_errors,
     split_terms,
     unify_capitals,
     warn_about,
     warn_about_terms,
-    warn_of_mangled_genes,
+    warn_of_mangled_names,
+    warn_of_views,
 )
 from flyannot.files.atomic_file import write_text
 from flyannot.files.tables import format_table, read_table, write_table
@@ -55,15 +59,22 @@ _IMAGE_COLUMNS = ("image", "gene", "stage_range")
 _MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source", "turned")
 _ANNOTATION_COLUMNS = ("gene", "stage_range", "term")
 _MORE_ANNOTATION_COLUMNS = ("fbgn", "date")
+COLUMNS = (*_IMAGE_COLUMNS, *_MORE_IMAGE_COLUMNS, "term", "date")  # that may have other names
 _STAGE_OPTIONS = ", give one with --stage-range, or let flyannot guess it with --guess-stages"
+_NAMES = ("image", "gene", "term")  # columns that must have a name
+_MORE_NAMES = ("view", "fbgn", "group")  # columns that may have one
 _MEANT = {  # other names that people give to columns, to suggest the right one
-    "image": ("file", "filename", "file_name", "path", "picture", "images", "image_file", "image_name"),
-    "gene": ("symbol", "gene_symbol", "gene_name", "genes", "name"),
-    "stage_range": ("stage", "stages", "stageranges", "stagerange", "stage_ranges"),
-    "term": ("terms", "annotation", "annotations", "label", "anatomy", "anatomical_term"),
-    "verdict": ("verdicts", "answer", "decision", "status"),
-    "date": ("day", "dates", "time"),
+    "image": "file filename file_name path picture images image_file image_name imagen imagem bild datei "
+    "immagine archivo fichier",
+    "gene": "symbol gene_symbol gene_name genes name gen gène",
+    "stage_range": "stage stages stageranges stagerange stage_ranges stadium stadien stade estadio etapa "
+    "estágio stadio",
+    "term": "terms annotation annotations label anatomy anatomical_term begriff término termino terme termo "
+    "termine",
+    "verdict": "verdicts answer decision status",
+    "date": "day dates time datum fecha data",
 }
+_MEANT = {column: tuple(words.split()) for column, words in _MEANT.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +118,12 @@ class Image:
 def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None):
     """Yield the rows of a table that has the columns gene and stage_range, as `read_table` yields them.
 
-    Stage ranges get BDGP's names.  After the last row, warnings are logged: stages that were taken for stage
-    ranges, dates that a spreadsheet made of stage ranges, and genes that look like such dates.
+    Stage ranges get BDGP's names, and HTML entities in names are decoded.  A row is left out if the cell of a
+    name has none, such as #N/A or ?; an optional name is then empty.  A table of images may lack the column
+    stage_range.
+
+    After the last row, warnings are logged.  They are about rows that are left out, stages that were taken
+    for stage ranges, dates that a spreadsheet made of stage ranges, and names that look like such dates.
 
     Parameters
     ----------
@@ -122,16 +137,28 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
     ------
     InputError
         As `read_table`, or if a text is no stage range; names the file, line and column.  Also if no row has
-        a stage range.
+        a stage range and names.
     """
     where = required.index("stage_range")
-    who = required.index("gene")
+    names = [(n, name) for n, name in enumerate(required) if name in _NAMES]
+    more = [(n, name) for n, name in enumerate(required + optional) if name in _MORE_NAMES]
     stage_ranges = {}
     dates = {}
-    line_of_gene = {}
+    lines_of = {name: {} for _, name in names if name != "image"}  # column -> name -> its first line
     without_stage = []
+    without_name = []
+    emptied = []
     how = {"meant": _MEANT, "faults": faults, "may_be_empty": ("stage_range",)}
+    how["may_lack"] = ("stage_range",) if "image" in required else ()
     for line, cells in read_table(table, required, optional, **how):
+        if absent := [name for n, name in names if is_no_name(cells[n], name)]:
+            cell = cells[required.index(absent[0])]
+            without_name.append(f'line {line}, column "{absent[0]}": "{cell}"')
+            continue
+        for n, name in more:
+            if cells[n] and is_unknown(cells[n]):
+                emptied.append(f'line {line}, column "{name}": "{cells[n]}"')
+                cells[n] = ""
         text = cells[where]
         if text not in stage_ranges and text not in dates:
             try:
@@ -151,16 +178,34 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
         if cells[where] is None:
             without_stage.append(f"line {line} ({cells[0]})")
             continue
-        line_of_gene.setdefault(cells[who], line)
+        for n, name in names:
+            if name in lines_of:
+                cells[n] = decode_entities(cells[n])
+                lines_of[name].setdefault(cells[n], line)
         yield line, cells
     advice = "fill in the column stage_range" + (_STAGE_OPTIONS if "image" in required else "")
-    if without_stage and not line_of_gene:
+    is_empty = not lines_of["gene"]
+    errors = []
+    if without_stage and is_empty:
         lines = abbreviate_names(without_stage)
-        error = InputError(f'{table}, column "stage_range": no stage range in {lines}', fix=advice)
-        if faults is None:
-            raise error
-        faults.append(error)
-        without_stage = []
+        errors.append(InputError(f'{table}, column "stage_range": no stage range in {lines}', fix=advice))
+    if without_name and is_empty:
+        lines = abbreviate_names(without_name)
+        errors.append(
+            InputError(
+                f"{table}: no row can be used, because these cells are no names: {lines}",
+                fix="write the names",
+            )
+        )
+    if errors and faults is None:
+        raise errors[0]
+    if errors:
+        faults += errors
+        without_stage = without_name = []
+    one = "row is left out, because a cell is no name"
+    many = "rows are left out, because a cell is no name"
+    warn_about(table, without_name, one, many, "; write the name, or delete the row")
+    warn_about(table, emptied, "cell is taken as empty", "cells are taken as empty")
     one = "row has no stage range, and is left out"
     many = "rows have no stage range, and are left out"
     warn_about(table, without_stage, one, many, f"; {advice}")
@@ -173,7 +218,8 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
     one = "date was taken as a stage range"
     many = "dates were taken as stage ranges"
     warn_about(table, taken, one, many, f"; {TEXT_COLUMN_ADVICE}")
-    warn_of_mangled_genes(table, line_of_gene)
+    for column, lines in lines_of.items():
+        warn_of_mangled_names(table, column, lines)
 
 
 def read_images(
@@ -196,10 +242,12 @@ def read_images(
         without FlyBase number has two numbers elsewhere in the table.
     """
     table = find_table(Path(folder_or_csv).absolute(), IMAGES)
+    note_other_tables(Path(folder_or_csv).absolute(), table)
     found = [] if faults is None else faults
     paths = ImagePaths(table.parent)
     images = deque()
     lines = array("q")
+    line_of_view = {}
     columns = _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS
     for line, cells in read_gene_rows(table, *columns, found, unknown_stage=unknown_stage):
         if (turned := cells[-1]) not in ("", *TURNS):
@@ -207,11 +255,14 @@ def read_images(
             what = f'{table}, line {line}, column "turned": {words}'
             found.append(InputError(what, fix=f"choose from: {', '.join(TURNS)}"))
             continue
+        cells[3] = parse_view(cells[3])
+        line_of_view.setdefault(cells[3], line)
         images.append((paths.find_image(cells[0], line), cells[0], *map(intern, cells[1:])))
         lines.append(line)
     if not images and not found:
         found.append(InputError(f"{table} lists no image", fix="add one row per image"))
     paths.warn(table)
+    warn_of_views(table, line_of_view)
     found += _find_repeated_images(table, lines, (address_from_name(*image[:2]) for image in images))
     fbgns = _fill_in_fbgns(table, lines, [(image[2], image[5]) for image in images], found)
     images = _group_images(table, lines, images, fbgns, found)
@@ -316,6 +367,7 @@ def read_annotations(
         As `read_images`.
     """
     table = find_annotation_table(Path(folder_or_csv).absolute())
+    note_other_tables(Path(folder_or_csv).absolute(), table)
     found = [] if faults is None else faults
     rows = []
     lines = []

@@ -4,6 +4,7 @@ A file of a run has the names of its images, but not their folder, since folders
 searched for in the data set that is named or recorded, and otherwise near the file.
 """
 
+import logging
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -16,6 +17,8 @@ from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.base.text import escape_unprintable
 from flyannot.dataset.folder import Image, read_images
 from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, find_table_folder, has_table, resolve_path
+from flyannot.dataset.picture_folder import list_pictures
+from flyannot.files.file_kind import PICTURE_SUFFIXES
 from flyannot.files.hdf5.reading import read_unverified_kind
 from flyannot.images.address import (
     address_from_name,
@@ -23,12 +26,16 @@ from flyannot.images.address import (
     image_path,
     photograph_name,
 )
+from flyannot.images.options import ExtractOptions
+from flyannot.images.picture import read_embryo
+from flyannot.images.quality import find_refusal
+
+log = logging.getLogger("flyannot")
 
 _NAME_IMAGES = "name a data set folder, a folder of images, or images"
-SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".btf", ".czi", ".lif")
 
 
-def read_named_images(paths, stage_range=None, *, unknown_stage=None):
+def read_named_images(paths, stage_range=None, *, unknown_stage=None, is_recursive=False):
     """Return the images that the arguments of a command name.
 
     Parameters
@@ -36,6 +43,7 @@ def read_named_images(paths, stage_range=None, *, unknown_stage=None):
     paths : one data set folder (or its images.csv), one folder of pictures, or picture files
     stage_range : stage range of pictures without a table, "" if it is to be guessed; None if not given
     unknown_stage : as in `read_images`, for the rows of a table
+    is_recursive : bool, whether pictures in folders below a folder of pictures are taken too
 
     Returns
     -------
@@ -55,7 +63,7 @@ def read_named_images(paths, stage_range=None, *, unknown_stage=None):
     if len(paths) == 1 and (first.suffix.lower() in TABLE_SUFFIXES or has_table(first, IMAGES)):
         return read_images(first, unknown_stage=unknown_stage)
     if len(paths) == 1 and first.is_dir():
-        return read_folder(first, stage_range)
+        return read_folder(first, stage_range, is_recursive=is_recursive)
     if stage_range is None:
         raise _stage_range_error(first)
     folders = [path for path in paths if Path(path).is_dir()]
@@ -66,11 +74,16 @@ def read_named_images(paths, stage_range=None, *, unknown_stage=None):
     return images_from_files(paths, stage_range)
 
 
-def read_folder(folder, stage_range):
+def read_folder(folder, stage_range, *, is_recursive=False):
     """Return the pictures in a folder without a table as Images, sorted by name; each is a group of its own.
 
-    Pictures are recognised by their suffix (`SUFFIXES`). Names with a leading dot and folders within are
-    left out.
+    What `list_pictures` leaves out is named in the log.
+
+    Parameters
+    ----------
+    folder : path
+    stage_range : stage range of all pictures, "" if it is to be guessed; None if not given
+    is_recursive : bool, whether pictures in folders below are taken too
 
     Raises
     ------
@@ -86,16 +99,52 @@ def read_folder(folder, stage_range):
             f"{folder} has no stage range, but {place} has an {IMAGES}",
             fix=f"name {place}, or add --stage-range",
         )
-    names = [n for n in sorted(os.listdir(folder)) if n.lower().endswith(SUFFIXES) and n[0] != "."]
-    if not names:
-        raise InputError(
-            f"there is no {IMAGES} and no picture in {folder}",
-            fix=f"picture files end in {', '.join(SUFFIXES)}",
-        )
+    listing = list_pictures(folder, is_recursive=is_recursive)
+    if not listing.names:
+        raise no_picture_error(folder, listing)
+    if listing.left_out:
+        log.warning("note: %s: left out: %s", folder, listing.left_out)
     if stage_range is None:
         raise _stage_range_error(folder)
     stage_range = stage_range and parse_stage_range(stage_range)
-    return [_unknown_gene_image(str(folder.absolute() / name), name, stage_range) for name in names]
+    return [_unknown_gene_image(str(folder.absolute() / name), name, stage_range) for name in listing.names]
+
+
+def no_picture_error(folder, listing):
+    """Return the InputError for a folder without a table and without a picture.
+
+    folder : Path; listing : FolderListing
+    """
+    there = f", but {listing.left_out}" if listing.left_out else ""
+    return InputError(
+        f"there is no {IMAGES} and no picture in {folder}{there}",
+        fix=f"picture files end in {', '.join(PICTURE_SUFFIXES)}",
+    )
+
+
+def find_unusable_pictures(images):
+    """Read pictures, and find those that cannot be used.
+
+    Parameters
+    ----------
+    images : list of Image
+
+    Returns
+    -------
+    faults : list of InputError, one for each picture that cannot be read
+    without_embryo : dict, Image in which `annotate` finds no embryo -> reason
+    """
+    faults = []
+    without_embryo = {}
+    for image in images:
+        try:
+            _, quality_warnings = read_embryo(image.address, ExtractOptions())
+        except FlyannotError as error:
+            faults.append(InputError(error.message, fix=error.fix or "repair the picture, or leave it out"))
+            continue
+        if reason := find_refusal(quality_warnings, is_registered=False):
+            without_embryo[image] = reason
+    return faults, without_embryo
 
 
 def _stage_range_error(path):

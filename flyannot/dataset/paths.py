@@ -1,5 +1,6 @@
 """Paths of a data set's tables and images, with suggestions for paths that do not exist."""
 
+import logging
 import os
 import unicodedata
 from difflib import get_close_matches
@@ -9,10 +10,11 @@ from flyannot.base.errors import InputError, did_you_mean
 from flyannot.dataset.table_warnings import warn_about
 from flyannot.images.address import file_name_part
 
+log = logging.getLogger("flyannot")
 IMAGES = "images.csv"
 ANNOTATIONS = "annotations.csv"
-TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx")
-_LIKE_TABLES = (*TABLE_SUFFIXES, ".txt", ".xls", ".ods")
+TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx", ".ods", ".xls")  # the first that a folder has is read
+_LIKE_TABLES = (*TABLE_SUFFIXES, ".txt")
 _MOST_FOLDERS = 1000  # subfolders that are searched
 _MOST_SOUGHT = 100  # missing images that get a suggestion
 
@@ -42,7 +44,9 @@ def resolve_path(folder, path):
 
 
 def find_table(folder_or_table, name):
-    """Return the path of a table: a given file itself, or the table `name` of a given folder, perhaps .xlsx.
+    """Return the path of a table: a given file itself, or the table `name` of a given folder.
+
+    The table of a folder may have any of `TABLE_SUFFIXES`.
 
     Raises
     ------
@@ -62,6 +66,18 @@ def find_table(folder_or_table, name):
                 f'no such table: {path / name}. Did you mean "{other}"?', fix=f"rename the table to {name}"
             )
     return path / name
+
+
+def note_other_tables(folder, table):
+    """Log a note if a folder has the table that is read in another format, too.
+
+    folder : Path of the folder, or of a table that was named itself; table : Path of the table
+    """
+    others = (
+        [path.name for path in _tables_in(folder, table.name) if path != table] if folder.is_dir() else []
+    )
+    if others:
+        log.info("note: %s is read, and %s beside it is not", table.name, " and ".join(others))
 
 
 def find_annotation_table(path):
@@ -93,10 +109,13 @@ def _entries(folder):
 
 
 def _table_in(folder, name):
-    for path in (folder / name, (folder / name).with_suffix(".xlsx")):
-        if os.path.isfile(path):  # Path.is_file raises if it may not look
-            return path
-    return None
+    return next(_tables_in(folder, name), None)
+
+
+def _tables_in(folder, name):
+    """Yield the paths of a table in a folder, in all formats that it has."""
+    paths = ((folder / name).with_suffix(suffix) for suffix in TABLE_SUFFIXES)
+    return filter(os.path.isfile, paths)  # Path.is_file raises if it may not look
 
 
 class ImagePaths:

@@ -15,8 +15,9 @@ from functools import cache
 from importlib.resources import files
 
 from flyannot.base.errors import InputError
-from flyannot.base.stage_ranges import TEXT_COLUMN_ADVICE, parse_spreadsheet_date
-from flyannot.base.text import pluralise
+from flyannot.base.stage_ranges import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spreadsheet_date
+from flyannot.base.text import is_unknown, pluralise
+from flyannot.base.views import suggest_view
 
 log = logging.getLogger("flyannot")
 
@@ -30,8 +31,9 @@ _RARER = 5  # and so may one that is so many times rarer than the right one
 _SEPARATORS = re.compile(r"[;|]")
 _SIGNS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
-_NUMBER = re.compile(r"\d(?:[.,]\d+)?E[+-]\d+", re.ASCII)  # 2.00E+05
-_MAYBE_DATE = re.compile(r"\d|[A-Z][a-z]{2}-\d\d$", re.ASCII)  # dec-1 is a gene, Dec-01 a date
+_NUMBER = re.compile(r"\d(?:[.,]\d+)?E[+-]?\d+", re.ASCII)  # 2.00E+05
+_LIKE_DATES = {"dec-1"}  # genes whose names look like dates; Dec-1 is a date
+_LIKE_NOTHING = {"NA", "NAN", "NONE", "NULL"}  # programs write these for nothing; na and nan are genes
 
 
 @cache
@@ -131,20 +133,42 @@ def warn_about_terms(table, terms_of_genes, known=()):
     warn_about(table, shown, "term looks misspelt", "terms look misspelt")
 
 
-def warn_of_mangled_genes(table, line_of_gene):
-    """Warn about genes that look like what a spreadsheet makes of names such as Sep1 or 2E5.
+def is_no_name(text, column):
+    """Return True if the text of a cell cannot be a name, such as #N/A, ?, unknown, - or NA.
 
-    table : Path; line_of_gene : dict, gene -> line
+    column : name of the column; capitals count in the column gene, since na and nan are genes
     """
-    shown = [
-        f'"{gene}" (line {line})'
-        for gene, line in line_of_gene.items()
-        if _MAYBE_DATE.match(gene) and (_NUMBER.fullmatch(gene) or parse_spreadsheet_date(gene))
-    ]
+    is_gene = column == "gene" and text.islower()
+    return is_unknown(text) or (text.upper() in _LIKE_NOTHING and not is_gene)
+
+
+def is_mangled(name):
+    """Return True if a name is a date or number that a spreadsheet makes of names such as Sep1 or 2E5."""
+    if name in _LIKE_DATES or not any(map(str.isdigit, name)):
+        return False
+    return any((_NUMBER.fullmatch(name), parse_serial_date(name), parse_spreadsheet_date(name)))
+
+
+def warn_of_mangled_names(table, column, line_of_name):
+    """Warn about names that look like dates or numbers that a spreadsheet made of them.
+
+    table : Path; column : name of the column; line_of_name : dict, name -> line
+    """
+    shown = [f'"{name}" (line {line})' for name, line in line_of_name.items() if is_mangled(name)]
     what = "that a spreadsheet made of the name"
-    one = f"gene is a date or number {what}"
-    many = f"genes are dates or numbers {what}"
+    one = f"{column} is a date or number {what}"
+    many = f"{column}s are dates or numbers {what}"
     warn_about(table, shown, one, many, f"; write the name again; {TEXT_COLUMN_ADVICE}")
+
+
+def warn_of_views(table, line_of_view):
+    """Warn about views that are abbreviated or misspelt, and are therefore views of their own.
+
+    table : Path; line_of_view : dict, view -> line
+    """
+    meant = {view: suggest_view(view) for view in line_of_view}
+    shown = [f'"{view}" (line {line_of_view[view]}; "{name}"?)' for view, name in meant.items() if name]
+    warn_about(table, shown, "view looks misspelt", "views look misspelt")
 
 
 def find_misspelt_terms(counts, known):

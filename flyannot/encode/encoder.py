@@ -15,6 +15,7 @@ from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions, sorted_patch_sizes
 from flyannot.images.picture import read_embryo
+from flyannot.images.quality import join_warnings
 from flyannot.images.sift import mirror_descriptors, normalise_descriptors
 from flyannot.sparse.coders import CODERS, gram_for
 from flyannot.sparse.coders.verified import unconverged_rows
@@ -180,6 +181,4 @@ def transform_patches(transform, described):
 
 def add_inexact_warning(warnings, pooled):
     """Return the quality warnings of an image as text, with one more if its codes missed their tolerance."""
-    if pooled.is_exact:
-        return warnings
-    return f"{warnings}, {INEXACT}" if warnings else INEXACT
+    return warnings if pooled.is_exact else join_warnings(warnings, INEXACT)

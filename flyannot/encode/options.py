@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from flyannot.base.options import ChoiceType, FloatType, Options, OptionType, TupleType, option
+from flyannot.base.views import VIEWS
 from flyannot.images.options import sorted_patch_sizes
 from flyannot.sparse.coders import CODERS
-
-VIEWS = ("lateral", "dorsal", "ventral")
 
 
 class GridType(OptionType):
@@ -59,7 +58,37 @@ def count_cells(grid, patch_px):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolOptions(Options):
+class CoderOptions(Options):
+    """Options of sparse coding over a dictionary."""
+
+    coder: str = option(
+        "cd",
+        ChoiceType(CODERS),
+        "Solver of the codes; all find the same codes. cd is the quickest for dictionaries of usual size; "
+        "siso is for 10,000 atoms and more.",
+        more=True,
+    )
+    tol: float = option(
+        1e-4,
+        FloatType(above=0),
+        "Largest duality gap of a code, relative to half the squared norm of its patch or row.",
+        more=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeOptions(CoderOptions):
+    """Options of coding the rows of a matrix."""
+
+    table: ClassVar[str] = "code"
+
+    lam: float | None = option(
+        None, FloatType(above=0), "Weight of the L1 norm.", stands_for="as in learning the dictionary"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolOptions(CoderOptions):
     """Options of coding and pooling patches."""
 
     table: ClassVar[str] = "pool"
@@ -72,17 +101,4 @@ class PoolOptions(Options):
         TupleType(ChoiceType(VIEWS)),
         "Pool every image of this view together with its mirror image, upside down (repeatable). Dorsal and "
         "ventral views show both flanks, and either may be up.",
-    )
-    coder: str = option(
-        "cd",
-        ChoiceType(CODERS),
-        "Solver of the codes; all find the same codes. cd is the quickest for dictionaries of usual size; "
-        "siso is for 10,000 atoms and more.",
-        more=True,
-    )
-    tol: float = option(
-        1e-4,
-        FloatType(above=0),
-        "Largest duality gap of a code, relative to half the squared norm of its patch.",
-        more=True,
     )

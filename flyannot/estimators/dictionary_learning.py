@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +22,7 @@ from flyannot.sparse.fit import (
     random_patches,
     restore_without_codes,
     run_epoch,
+    unscaled_record,
 )
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.stored_codes import PositiveConstraints
@@ -151,18 +151,10 @@ class DictionaryLearning(BaseSparseCoder):
 
     def _add_record(self, record):
         """Append an `EpochRecord` to `trace_`, and return whether the callback asks to stop learning."""
-        record = self._unscaled_record(record)
+        record = unscaled_record(record, self._sample_scale)
         self.trace_.append(record)
         self.gap_ = record.gap
         return self._call_back(record)
-
-    def _unscaled_record(self, record):
-        """Return a copy of an `EpochRecord` with objectives in the units of X.
-
-        The learner computes them for samples divided by `_sample_scale`.
-        """
-        names = ("objective_stored", "objective", "gap")
-        return replace(record, **{name: getattr(record, name) * self._sample_scale**2 for name in names})
 
     def _call_back(self, record):
         """Log an `EpochRecord` if `verbose`, pass it to the callback, and return whether to stop learning."""
@@ -217,7 +209,9 @@ class DictionaryLearning(BaseSparseCoder):
             seconds = time.perf_counter() - begun
             evaluated = np.arange(min(len(X), EVALUATED_SAMPLES))
             self._call_back(
-                self._unscaled_record(evaluate_epoch(X, evaluated, learner, self.n_iter_, seconds))
+                unscaled_record(
+                    evaluate_epoch(X, evaluated, learner, self.n_iter_, seconds), self._sample_scale
+                )
             )
         return self
 

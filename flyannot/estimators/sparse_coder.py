@@ -16,7 +16,7 @@ from flyannot.estimators.image_patches import ImagePatches, validate_estimator_i
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.jobs.resources import available_cpus
-from flyannot.pipeline.engine.inputs import dictionary_lam
+from flyannot.pipeline.engine.inputs import choose_stage_range, dictionary_lam, has_positive_codes
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.cd import encode_nonnegative
 from flyannot.sparse.coders.verified import warn_unconverged
@@ -194,21 +194,24 @@ class SparseCoder(BaseSparseCoder):
         self.n_jobs = n_jobs
 
     @classmethod
-    def from_file(cls, path: str | PathLike[str], stage_range: str, **options: Any) -> Self:
+    def from_file(cls, path: str | PathLike[str], stage_range: str | None = None, **options: Any) -> Self:
         """Load a dictionary that `flyannot learn-dict` wrote, as a coder.
 
         Parameters
         ----------
         path : path of the HDF5 file
-        stage_range : str, such as "4-6"
-            The file has one dictionary for each stage range.
+        stage_range : str, such as "4-6", optional
+            The file has one dictionary for each stage range.  It has only one if it was learned from a
+            matrix or from pictures of one stage range.
         options : parameters of `SparseCoder`
-            Without `alpha`, the lam of the file is used.
+            Without `alpha`, the lam of the file is used.  Without `positive_code`, codes are not negative if
+            the dictionary was learned with such codes.
         """
-        stage_range = parse_stage_range(stage_range)
+        chosen = [] if stage_range is None else [parse_stage_range(stage_range)]
         with open_stored_file(Path(path), "dictionary") as stored:
-            D = read_dictionary(stored, stage_range)
-            return cls(D, **({"alpha": dictionary_lam(stored)} | options))
+            D = read_dictionary(stored, choose_stage_range(stored, chosen))
+            learned = {"alpha": dictionary_lam(stored), "positive_code": has_positive_codes(stored)}
+            return cls(D, **(learned | options))
 
     def fit(self, X: ImagePatches | ArrayLike, y: object = None) -> Self:
         """Validate X and, if no dictionary was given, take its rows as atoms, scaled to norm 1; y is ignored.

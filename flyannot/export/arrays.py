@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from flyannot.files.hdf5.codes import read_codes
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
@@ -21,6 +22,14 @@ def write_dictionary_mat(stored, stage_ranges, path):
     atoms = {f"D_{s.replace('-', '_')}": read_dictionary(stored, s).T.astype("f8") for s in stage_ranges}
     with open(path, "wb") as file:
         savemat(file, atoms, do_compression=False)
+
+
+def write_codes_npz(stored, stage_ranges, path):
+    """Write the codes of a matrix as an npz file that `scipy.sparse.load_npz` reads, a CSR matrix."""
+    from scipy.sparse import save_npz
+
+    with open(path, "wb") as file:
+        save_npz(file, read_codes(stored, stage_ranges[0]), compressed=False)
 
 
 def write_features_csv(stored, stage_ranges, path):

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from flyannot.base.errors import InputError
-from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.export import EXPORTERS
 from flyannot.files.atomic_file import atomic_write
@@ -45,6 +44,6 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
         more = {"ids": IdColumns(read_ontology(*ontology))} if ontology else {}
         for stage_range in stage_ranges:
             stored.datasets(stage_range)
-        chosen = [s for s in STAGE_RANGES if s in (stage_ranges or stored.stage_ranges)]
+        chosen = [s for s in stored.stage_ranges if s in (stage_ranges or stored.stage_ranges)]
         with locked_output(out, [path, *ontology], force=force), atomic_write(out) as beside:
             write(stored, chosen, beside, **more)

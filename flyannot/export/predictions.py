@@ -10,7 +10,6 @@ from functools import partial
 from io import BytesIO
 
 from flyannot.base.errors import InputError
-from flyannot.base.packages import import_optional
 from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.files.tables import write_csv_rows
 from flyannot.terms.answers import YES, group_answers, predictions_table, read_group_predictions
@@ -104,8 +103,10 @@ def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
     InputError
         If a stage range has more rows than a sheet of Excel.
     """
+    import xlsxwriter  # imported here, because other formats do not need it
+
     content = BytesIO()
-    with import_optional("xlsxwriter", "excel").Workbook(content, _AS_THEY_ARE) as workbook:
+    with xlsxwriter.Workbook(content, _AS_THEY_ARE) as workbook:
         workbook.set_properties({"created": _NO_DATE})
         in_short = workbook.add_worksheet("suggested")
         answered = []

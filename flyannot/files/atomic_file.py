@@ -11,11 +11,13 @@ import secrets
 import shutil
 import stat
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from glob import escape
 from pathlib import Path
 
 from flyannot.base.errors import InputError, WriteError
 from flyannot.base.system import fsync_path, replace_file
+from flyannot.files.file_kind import is_picture_file
 from flyannot.files.locks import exclusive_lock
 
 _TABLES = ("annotations.csv", "images.csv")  # moved last, since a folder with images.csv is complete
@@ -29,8 +31,8 @@ def protect_inputs(paths):
 
     Parameters
     ----------
-    paths : paths of the input files and data set folders. For a folder, its tables and all files in its
-        `images` folder are protected
+    paths : paths of the input files and data set folders. For a folder, its tables, its pictures and all
+        files in its `images` folder are protected
     """
     global _protected
     before = _protected
@@ -44,40 +46,72 @@ def protect_inputs(paths):
 def check_output(out, inputs=(), *, is_own=False):
     """Raise InputError if writing an output would overwrite an input, or would replace a device or pipe.
 
+    See `check_outputs`, which takes several outputs.
+    """
+    check_outputs([out], inputs, is_own=is_own)
+
+
+def check_outputs(outs, inputs=(), *, is_own=False):
+    """Raise InputError if an output would overwrite an input, or would replace a device or pipe.
+
     An input is also recognised by another name of the same file, such as a link.
 
     Parameters
     ----------
-    out : Path of the output
+    outs : Paths of the outputs
     inputs : paths of inputs, besides the paths that `protect_inputs` protects
     is_own : bool, whether flyannot itself wrote the file at `out` before. It may then be replaced even if
         `protect_inputs` protects it
     """
-    state = _stat_if_exists(out)
-    if state and not stat.S_ISREG(state.st_mode) and not stat.S_ISDIR(state.st_mode):
-        raise InputError(f"{out} is not a regular file, so it is not replaced", fix="name another output")
-    protected = () if is_own else _protected
+    there = {out: state for out in outs if (state := _stat_if_exists(out))}
+    for out, state in there.items():
+        if not stat.S_ISREG(state.st_mode) and not stat.S_ISDIR(state.st_mode):
+            raise InputError(f"{out} is not a regular file, so it is not replaced", fix="name another output")
+    protected = () if is_own or not there else _protected
     tables = (path / table for path in protected for table in _PROTECTED_TABLES)
-    pictures = {Path(os.path.realpath(path)) / "images" for path in protected}
-    states = map(_stat_if_exists, (*inputs, *protected, *tables) if state else ())
-    is_input = any(other and os.path.samestat(state, other) for other in states)
-    if is_input or state and pictures.intersection(Path(os.path.realpath(out)).parents):
-        raise InputError(f"{out} is both input and output", fix="name another output")
+    states = map(_stat_if_exists, (*inputs, *protected, *tables) if there else ())
+    taken = {(other.st_dev, other.st_ino) for other in states if other}
+    folders = {Path(os.path.realpath(path)) for path in protected}
+    for out, state in there.items():
+        if (state.st_dev, state.st_ino) in taken or _is_in_data_set(out, folders):
+            raise InputError(f"{out} is both input and output", fix="name another output")
+
+
+def _is_in_data_set(out, folders):
+    """Return True if a file is a picture of one of some data set folders, or anything in its folder `images`.
+
+    out : Path; folders : set of Paths without links
+    """
+    if not folders:
+        return False
+    names = {
+        Path(os.path.realpath(out)),
+        Path(os.path.realpath(out.parent)) / out.name,
+    }  # a picture may be a link
+    above = {parent for name in names for parent in name.parents}
+    if above & {folder / "images" for folder in folders}:
+        return True
+    return bool(folders & {name.parent for name in names}) and out.is_file() and is_picture_file(out)
 
 
 def _stat_if_exists(path):
-    """Return the os.stat_result of a path; None if it does not exist or cannot be reached."""
-    try:
+    """Return the os.stat_result of a path; None if it does not exist or cannot be reached.
+
+    A path such as new/../embryos exists if embryos does, since the folder `new` would be made.
+    """
+    with suppress(OSError):
         return os.stat(path)
-    except OSError:  # the file does not exist
-        return None
+    with suppress(OSError):
+        return os.stat(os.path.realpath(path))
+    return None
 
 
 @contextmanager
 def lock_output(path, *, beside=(), **patience):
     """Lock an output against other runs until the end of a `with` block.
 
-    On entry, the parent folder is created. Temporary files of this output that killed runs left are removed.
+    On entry, the parent folder is created; if the block raises an error, it is removed unless it has files.
+    Temporary files of this output that killed runs left are removed.
 
     Parameters
     ----------
@@ -94,12 +128,23 @@ def lock_output(path, *, beside=(), **patience):
     """
     path = Path(path)
     with ExitStack() as stack:
+        stack.push(partial(_remove_empty_folders, [p for p in path.parents if not p.exists()]))
         with explain_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(exclusive_lock(path, **patience))
             for output in (path, *beside):
                 _remove_leftovers(output)
         yield
+
+
+def _remove_empty_folders(folders, error_class, *_):
+    """Remove folders that are empty, the innermost first, if an error has ended a `with` block.
+
+    folders : list of Paths; error_class : class of the error, or None
+    """
+    with suppress(OSError):  # the first folder with a file ends it
+        for folder in folders if error_class else ():
+            folder.rmdir()
 
 
 def _remove_leftovers(path):

@@ -1,9 +1,9 @@
 """Tables: a reader that reports the line and column of every error, and an atomic writer.
 
-A table is CSV in UTF-8, with or without a byte-order mark, with LF or CRLF line ends and quotes as in RFC
-4180. It may be gzipped. Commas, semicolons or tabs separate its cells. The first sheet of an Excel workbook
-is a table too. Columns may be in any order, and the case of their names is ignored. Columns that the caller
-does not name are ignored.
+A table is CSV, or a sheet of a workbook (.xlsx, .ods, .xls). CSV has quotes as in RFC 4180, any encoding of
+`read_lines`, and may be gzipped. Commas, semicolons, tabs or bars separate its cells; a first line such as
+sep=; says which. Lines above the names of the columns are skipped. Columns may be in any order, and the case
+of their names is ignored. Columns that the caller does not name are ignored.
 
 A spreadsheet would run a cell that begins with = + - or @ and is not a number. Such a cell is written with a
 leading apostrophe, which is removed when the table is read.
@@ -13,39 +13,71 @@ import csv
 import io
 import logging
 import re
-import zipfile
-from itertools import chain
+from collections import deque
+from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.base.packages import import_optional
 from flyannot.base.text import escape_unprintable, is_valid_cell, pluralise
 from flyannot.files.atomic_file import write_text
-from flyannot.files.text_files import open_regular_file, read_first_bytes, read_lines, unpacked_size_limit
+from flyannot.files.content_kind import HEAD_BYTES, WEB_PAGE, recognise_content
+from flyannot.files.text_files import read_first_bytes, read_lines
+from flyannot.files.workbooks import NO_RESULT, SAVE_AS, SIGNATURES, read_sheet
 
 log = logging.getLogger("flyannot")
 _GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # cells whose apostrophe is removed when they are read
 _NEEDS_GUARD = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is not a formula
 _COLUMNS_SHOWN = 30  # names of columns in a message, and characters of each name
+_SEPARATORS = ",;\t|"
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # Excel reads this line and hides it
+_MAX_ROWS_ABOVE = 20  # rows among which the names of the columns are searched
+_MAX_LINES_OF_ROW = 100
+_MOST_LONGER = 1.5  # times the length of a column's name that a similar name may have
+_MIN_CELLS = 3  # of a line that is surely a row of its own
+_QUOTES = 'close every double quote, and write one inside a cell as ""'
+_TEXTS = ("", "UTF-16 text", "a gzip file", "an empty file")  # kinds of contents that may be CSV
+_header_words: dict[str, str] = {}  # column -> its name in the tables of this command
 
 
-def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_empty=()):
-    """Read the named columns of a table (CSV or Excel), and yield one item for each row.
+@contextmanager
+def use_header_words():
+    """Forget at the end of a `with` block the words that `set_header_words` was given within it."""
+    global _header_words
+    before = _header_words
+    try:
+        yield
+    finally:
+        _header_words = before
 
-    Empty rows are skipped. Cells are stripped of white space; cells of optional columns that the table lacks
-    are "".
+
+def set_header_words(texts):
+    """Set the names that columns have in the tables of this process, besides their usual names.
+
+    `texts` is a sequence of texts such as "image=imagen,gene=gen", as the option --columns takes them.
+    """
+    global _header_words
+    pairs = [pair.partition("=") for text in texts for pair in text.split(",")]
+    _header_words = {_plain_name(column): _plain_name(word) for column, _, word in pairs}
+
+
+def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_empty=(), may_lack=()):
+    """Read the named columns of a table (CSV or workbook), and yield one item for each row.
+
+    Empty rows are skipped, and so are rows that repeat the names of the columns. Cells are stripped of white
+    space; cells of optional columns that the table lacks are "".
 
     Parameters
     ----------
     path : Path of the table
     required : tuple of column names that the table must have, without empty cells
     optional : tuple of column names that the table may have
-    meant : dict, required column -> tuple of other names that people write for it; the error message suggests
-        renaming them
+    meant : dict, column -> tuple of other names that people write for it, which error messages suggest
     faults : list or None; if it is a list, the InputErrors of faulty rows are appended to it and the rows are
         skipped. If it is None, the first faulty row raises its error
     may_be_empty : names of required columns whose cells may be empty
+    may_lack : names of required columns that may be missing, unless another column may be meant
 
     Yields
     ------
@@ -55,27 +87,31 @@ def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_e
     Raises
     ------
     InputError
-        If the file is missing or cannot be read, or a column is missing or repeated. A row is faulty if it
-        has too many cells, an empty cell in a required column or a control character.
+        If the file is missing or cannot be read, or a column is missing or repeated. A row is faulty if a
+        double quote is not closed, or if it has too many cells. It is also faulty if a named column has an
+        empty cell that must be filled, a control character, or a formula without a result.
     """
     path = Path(path)
     if not path.is_file():
         raise InputError(f"no such table: {path}", fix=f"create it with the columns {', '.join(required)}")
-    rows = _read_cells(path, required)
-    _, header = next(rows, (1, []))
-    places = _find_columns(path, [name.strip() for name in header], required, optional, meant or {})
+    certain = tuple(name for name in required if name not in may_lack)
+    header, rows = _find_header(path, read_rows(path, certain), certain)
+    places = _find_columns(path, header, required, optional, meant or {}, may_lack)
     n_columns = len(header)
+    names = [(header + [""])[place] for place in places]
+    is_workbook = _is_workbook(path)
     filled = [column for column, name in enumerate(required) if name not in may_be_empty]
-    for line, row in rows:
-        if not any(row):
-            continue
+    for line, row, fault in rows:
         n_cells = len(row)
+        is_long = not is_workbook and n_cells > n_columns and any(map(str.strip, row[n_columns:]))
         row += [""] * (n_columns + 1 - n_cells)  # the last cell is read for columns that the table lacks
-        cells = [row[place].strip() for place in places]
-        if n_cells > n_columns or not all(cells[k] for k in filled) or not is_valid_cell("".join(cells)):
+        cells = [row[place].strip() if place < n_columns else "" for place in places]
+        if cells == names:
+            continue
+        if fault or is_long or not all(cells[k] for k in filled) or not is_valid_cell("".join(cells)):
             named = dict(zip((*required, *optional), cells))
             needed = [required[k] for k in filled]
-            error = _row_error(f"{path}, line {line}", n_cells, n_columns, named, needed)
+            error = _row_error(f"{path}, line {line}", fault, is_long and (n_cells, n_columns), named, needed)
             if faults is None:
                 raise error
             faults.append(error)
@@ -130,7 +166,38 @@ def write_csv_rows(file, rows, *, delimiter=","):
         writer.writerow([f"'{c}" if _NEEDS_GUARD.match(c) and not _NUMBER.fullmatch(c) else c for c in cells])
 
 
-def _find_columns(path, header, required, optional, meant):
+def _find_header(path, rows, required):
+    """Find the row that names the columns: the first row with all required names, otherwise the first row.
+
+    Rows above it are skipped, with a note.
+
+    Parameters
+    ----------
+    path : Path of the table
+    rows : iterator of (line, cells, fault)
+    required : tuple of column names
+
+    Returns
+    -------
+    header : list of str, the names of the columns
+    rows : iterator of the rows below
+    """
+    first = list(islice(rows, _MAX_ROWS_ABOVE))
+    number = next((n for n, (_, cells, _) in enumerate(first) if _has_columns(cells, required)), 0)
+    if number:
+        line = first[number][0]
+        log.info("note: %s: line %d names the columns; the lines above are left out", path.name, line)
+    header = [name.strip() for name in first[number][1]] if first else []
+    return header, chain(first[number + 1 :], rows)
+
+
+def _has_columns(cells, required):
+    """Return True if a row has the names of all required columns."""
+    plain = set(map(_plain_name, cells))
+    return all(name in plain or _header_words.get(name) in plain for name in required)
+
+
+def _find_columns(path, header, required, optional, meant, may_lack):
     """Return the index in the header (int) of each column in `required + optional`, in this order.
 
     The index of an optional column that the table lacks is `len(header)`.
@@ -139,7 +206,7 @@ def _find_columns(path, header, required, optional, meant):
     ----------
     path : Path of the table, for error messages
     header : list of str, the names of the columns in the table
-    required, optional, meant : as in `read_table`
+    required, optional, meant, may_lack : as in `read_table`
 
     Raises
     ------
@@ -149,60 +216,85 @@ def _find_columns(path, header, required, optional, meant):
     if not any(header):
         raise InputError(f"{path} is empty", fix=f"its first line names the columns: {','.join(required)}")
     plain = [_plain_name(name) for name in header]
-    names = {name: header if name in header else plain for name in required + optional}
-    for name, among in names.items():
-        if among.count(name) > 1:
-            raise InputError(f'{path}: the column "{name}" appears twice', fix="rename or delete one of them")
-    for name in required:
-        if name not in names[name]:
-            raise _missing_column(path, name, header, required, meant.get(name, ()))
-    return [among.index(name) if name in among else len(header) for name, among in names.items()]
+    places = []
+    for name in required + optional:
+        word = _header_words.get(name)
+        word = word if word in plain else name
+        among = header if word in header else plain
+        if among.count(word) > 1:
+            raise InputError(f'{path}: the column "{word}" appears twice', fix="rename or delete one of them")
+        places.append(among.index(word) if word in among else len(header))
+    missing = [name for name, place in zip(required, places) if place == len(header)]
+    others = [column for column in header if _plain_name(column) not in required]
+    found = {}  # missing column -> the column that may be it
+    for name in missing:
+        alike = [column for column in others if _plain_name(column) in meant.get(name, ())]
+        short = [column for column in others if len(column) < _MOST_LONGER * len(name)]
+        alike = alike or [column for column in short if did_you_mean(name, [_plain_name(column)])]
+        if alike:
+            found[name] = alike[0]
+    if found or not set(missing) <= set(may_lack):
+        raise _missing_columns(path, missing, header, required, found, with_option=bool(meant))
+    return places
 
 
-def _missing_column(path, name, header, required, meant):
-    """Make the InputError for a required column that a table lacks.
+def _missing_columns(path, missing, header, required, found, *, with_option):
+    """Make the InputError for required columns that a table lacks.
 
     Parameters
     ----------
     path : Path of the table
-    name : str, the missing column
+    missing : list of str, the missing columns
     header : list of str, the columns of the table
     required : tuple of str, the names of all required columns
-    meant : tuple of str, other names for the missing column; if the table has one, it is suggested
+    found : dict, missing column -> the column of the table that may be it
+    with_option : whether the command has the option --columns
     """
-    named = [column for column in header if _plain_name(column) in meant]
-    others = [column for column in header if _plain_name(column) not in required]
-    suggestion = f' Did you mean "{named[0]}"?' if named else did_you_mean(name, others)
-    rename = f'rename the column "{named[0]}" to "{name}"; ' if named else ""
+    may_be = ", ".join(f'"{column}" may be "{name}"' for name, column in found.items())
+    pairs = ",".join(f"{name}={column}" for name, column in found.items())
+    quote = "'" if re.search(r"[^\w=,.-]", pairs) else ""
+    option = f", or add --columns {quote}{pairs}{quote} (to a run: [select] columns)" if with_option else ""
+    rename = f"rename {'it' if len(found) == 1 else 'them'}{option}; " if found else ""
     return InputError(
-        f'{path} has no column "{name}", only {_list_columns(header)}.{suggestion}',
-        fix=f"{rename}its first line must name the columns {', '.join(required)}, separated by commas",
+        f'{path} has no column "{missing[0]}", only {_list_columns(header)}'
+        + (f". The column {may_be}" if found else ""),
+        fix=f"{rename}one line must name the columns {', '.join(required)}, separated by commas",
     )
 
 
-def _row_error(where, n_cells, n_columns, named, needed):
-    """Make the InputError for a row with too many cells, a control character or an empty required cell.
+def _row_error(where, fault, too_long, named, needed):
+    """Make the InputError for a faulty row.
 
     Parameters
     ----------
     where : str, the path and line of the row, for the message
-    n_cells : int, the number of cells in the row
-    n_columns : int, the number of columns of the table
+    fault : str, why the row cannot be parsed, or ""
+    too_long : (number of cells, number of columns) if the row has too many cells, otherwise False
     named : dict, name of a column -> cell of the row
     needed : list of the names of columns that have no empty cell
     """
-    if n_cells > n_columns:
+    if fault:
+        return InputError(f"{where}: {fault}", fix=_QUOTES)
+    if too_long:
+        n_cells, n_columns = too_long
         return InputError(
             f"{where}: {pluralise(n_cells, 'cell')} under {pluralise(n_columns, 'column')}",
-            fix="put a cell that contains a comma, or another separator, in double quotes",
+            fix="put a cell that contains a comma, or another separator, in double quotes; in R, write the "
+            "table with row.names = FALSE",
         )
     if unfit := next((name for name, cell in named.items() if not is_valid_cell(cell)), ""):
+        if named[unfit] == NO_RESULT:
+            return InputError(
+                f'{where}, column "{unfit}": a formula whose result is not stored',
+                fix="open the workbook in Excel or LibreOffice, and save it again",
+            )
         return InputError(
             f'{where}, column "{unfit}": a control character in {named[unfit]!r}',
             fix="delete it, or rename the file it names",
         )
     empty = next(name for name in needed if not named[name])
-    return InputError(f'{where}, column "{empty}": empty', fix="fill it in or delete the row")
+    fix = "fill it in or delete the row (of merged cells, only the first has the text)"
+    return InputError(f'{where}, column "{empty}": empty', fix=fix)
 
 
 def _list_columns(header):
@@ -214,53 +306,63 @@ def _list_columns(header):
     return ", ".join(shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
 
 
-_SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
-_ZIP_SIGNATURE = b"PK\x03\x04"
-_OTHER_FORMATS = {  # first bytes of other files -> (what they are, the remedy)
-    b"\xd0\xcf\x11\xe0": ("an old Excel workbook (.xls)", f"{_SAVE_AS}, or as .xlsx"),
-    b"\x89HDF": ("an HDF5 file, not a table", "name a table, such as a .csv"),
-    b"\xff\xfe": ('UTF-16 text, such as Excel\'s "Unicode Text"', _SAVE_AS),
-    b"\xfe\xff": ('UTF-16 text, such as Excel\'s "Unicode Text"', _SAVE_AS),
-}
-_SEPARATORS = ",;\t"
-_MAX_WORKBOOK_BYTES = 2**29  # of an unpacked workbook
-_MAX_WORKBOOK_CELLS = 2**24  # including empty cells
-
-
-def _read_cells(path, required):
-    """Read a table, and yield (line number, list of str) for every row, including the header in line 1.
+def read_rows(path, required=()):
+    """Read a table (CSV or workbook), and yield one item for every row that is not empty.
 
     Parameters
     ----------
-    path : Path of a CSV file in UTF-8, gzipped or not, or of an Excel workbook (.xlsx)
-    required : tuple of column names, by which the separator of a CSV file is found
+    path : Path of the table
+    required : tuple of column names, by which the separator of a CSV file is found; without them, the
+        separator is the one that gives the first line most cells
+
+    Yields
+    ------
+    line : int, the number of the first line of the row, from 1
+    cells : list of str, as far as the row can be parsed
+    fault : str, why the row cannot be parsed; "" if it can
 
     Raises
     ------
     InputError
-        If the file is neither, or is malformed.
+        If the file is no table or cannot be read.
     """
+    fix = "name a table, such as a .csv"
     try:
-        signature = read_first_bytes(path, 4)
+        kind = recognise_content(read_first_bytes(path, HEAD_BYTES))
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    if signature == _ZIP_SIGNATURE:
-        yield from _sheet_rows(path)
-        return
-    for start, (what, fix) in _OTHER_FORMATS.items():
-        if signature.startswith(start):
-            raise InputError(f"{path} is {what}", fix=fix)
-    lines = read_lines(path, fix=_SAVE_AS)
-    first = next(lines, "")
-    for line, row, fault in parse_csv_rows(chain([first], lines), _find_separator(first, required)):
-        if fault:
-            fix = 'close every double quote, and write one inside a cell as ""'
-            raise InputError(f"{path}, line {line}: {fault}", fix=fix)
-        yield line, row
+        raise InputError(f"cannot read {path}: {error.strerror or error}", fix=fix) from error
+    if _is_workbook(path):
+        rows = ((line, cells, "") for line, cells in read_sheet(path))
+    elif kind.name in _TEXTS:
+        rows = _csv_rows(path, required)
+    else:  # some programs write web pages that are called .xls
+        by_hand = (
+            "; if a spreadsheet program opens it, save it from there as .xlsx" if kind is WEB_PAGE else ""
+        )
+        raise InputError(f"{path} is {kind.name}, not a table", fix=(kind.fix or fix) + by_hand)
+    return (row for row in rows if row[2] or "".join(row[1]).strip())
+
+
+def _is_workbook(path):
+    """Return True if a file is a workbook by its first bytes."""
+    return read_first_bytes(path, 4) in SIGNATURES
+
+
+def _csv_rows(path, required):
+    """Yield (line, cells, fault) for every row of a CSV file; the parameters are as in `read_rows`."""
+    lines = read_lines(path, fix=SAVE_AS)
+    head = list(islice(lines, _MAX_ROWS_ABOVE))
+    named = _SEPARATOR_LINE.fullmatch(head[0].strip(" \r\n")) if head else None
+    separator = named[1] if named else _find_separator(head, required)
+    rows = parse_csv_rows(chain(head, lines), separator)
+    return islice(rows, 1, None) if named else rows
 
 
 def parse_csv_rows(lines, separator=","):
     """Parse lines of CSV text, and yield one item for every row, also for a row that cannot be parsed.
+
+    A double quote that is not closed makes only the row in which it stands faulty. The quote is not closed
+    if the text up to the next quote cannot be parsed, or contains a line with as many cells as a row.
 
     Parameters
     ----------
@@ -270,95 +372,75 @@ def parse_csv_rows(lines, separator=","):
     Yields
     ------
     line : int, the number of the first line of the row; the first line is 1
-    cells : list of str; empty if the row cannot be parsed
+    cells : list of str, as far as the row can be parsed
     fault : str, why the row cannot be parsed; "" if it can
     """
-    reader = csv.reader(lines, strict=True, delimiter=separator)
-    line = 1
-    while True:
-        row: list = []
-        fault = ""
+    lines = iter(lines)
+    waiting: deque = deque()  # lines that were read behind an open quote
+    n_cells = set()  # numbers of cells of the rows so far
+    number = 1
+
+    def parse(some, *, strict=True):
+        """Return the cells of the first row of some lines, and the fault."""
         try:
-            row = next(reader)
-        except StopIteration:
-            return
+            return next(csv.reader(some, strict=strict, delimiter=separator, skipinitialspace=True), []), ""
         except csv.Error as error:
-            fault = str(error)
-        yield line, row, fault
-        line = reader.line_num + 1
+            return [], str(error)
+
+    while line := waiting.popleft() if waiting else next(lines, ""):
+        if '"' not in line and len(line) < csv.field_size_limit():
+            cells = line.rstrip("\r\n").split(separator)
+            n_cells.add(len(cells))
+            yield number, cells, ""
+            number += 1
+            continue
+        taken = [line]
+        cells, fault = parse(_record_lines(taken, waiting, lines))
+        within = (len(parse([other])[0]) for other in taken[1:-1])
+        if len(taken) > 1 and (fault or any(n >= _MIN_CELLS and n in n_cells for n in within)):
+            waiting.extendleft(reversed(taken[1:]))
+            del taken[1:]
+            fault = "a double quote is not closed"
+        if fault:
+            cells, _ = parse([line], strict=False)
+        else:
+            n_cells.add(len(cells))
+        yield number, cells, fault
+        number += len(taken)
+
+
+def _record_lines(taken, waiting, lines):
+    """Yield the line in the list `taken`, and further lines, which are added to that list.
+
+    They are first the lines of the deque `waiting`, then the lines of an iterator; at most 100.
+    """
+    yield taken[0]
+    while len(taken) < _MAX_LINES_OF_ROW and (line := waiting.popleft() if waiting else next(lines, "")):
+        taken.append(line)
+        yield line
 
 
 def _plain_name(name):
-    """Normalise the name of a column: lower case, with underscores for spaces and dashes."""
-    return name.strip().casefold().replace(" ", "_").replace("-", "_")
+    """Normalise the name of a column: lower case, with underscores for spaces and dashes, without #."""
+    return name.strip().strip('"#').strip().casefold().replace(" ", "_").replace("-", "_")
 
 
-def _find_separator(first, required):
-    """Find the separator of a CSV file: a comma, semicolon or tab.
+def _find_separator(head, required):
+    """Find the separator of a CSV file: a comma, semicolon, tab or bar.
 
     Parameters
     ----------
-    first : str, the first line of the file
-    required : tuple of column names; by the right separator the line has all of them
+    head : list of str, the first lines of the file
+    required : tuple of column names; by the right separator, a line has all of them
 
     Returns
     -------
     str
-        The separator; a comma if no separator gives all columns.
+        The separator; if no line has all columns, the one that gives the first line most cells.
     """
-    for separator in _SEPARATORS:
-        names = {_plain_name(name.strip('"')) for name in first.split(separator)}
-        if names.issuperset(required):
-            return separator
-    return ","
-
-
-def _sheet_rows(path):
-    """Read the first sheet of an Excel workbook, and yield (line number, list of str) for every row.
-
-    Empty rows are skipped, except the first row, which is the header.
-
-    Raises
-    ------
-    InputError
-        If openpyxl is not installed, or the workbook is damaged or too large.
-    """
-    try:
-        openpyxl = import_optional("openpyxl", "excel", f"{path} is an Excel workbook; reading it needs")
-    except InputError as absent:
-        raise InputError(absent.message, fix=f"{_SAVE_AS}; or {absent.fix}") from None
-    try:
-        file = open_regular_file(path)  # stays open while rows are read
-        with zipfile.ZipFile(file) as archive:
-            n_bytes = sum(member.file_size for member in archive.infolist())
-        if n_bytes > (most := unpacked_size_limit(path, _MAX_WORKBOOK_BYTES)):
-            raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=_SAVE_AS)
-        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-        sheet = book.worksheets[0]
-        if len(book.worksheets) > 1:
-            n_sheets = len(book.worksheets)
-            name = Path(path).name
-            log.info('note: %s has %d sheets; only the first, "%s", is read', name, n_sheets, sheet.title)
-        n_cells = 0
-        for line, row in enumerate(sheet.iter_rows(values_only=True), start=1):
-            n_cells += len(row) + 1
-            if n_cells > _MAX_WORKBOOK_CELLS:
-                raise InputError(
-                    f"{path} has more than {_MAX_WORKBOOK_CELLS:,} cells, or claims to", fix=_SAVE_AS
-                )
-            if line == 1 or row.count(None) < len(row):
-                yield line, [_cell_to_text(value) for value in row]
-    except (InputError, GeneratorExit):
-        raise
-    except Exception as error:  # a damaged workbook may raise any exception
-        raise InputError(f"{path} cannot be read as an Excel workbook: {error}", fix=_SAVE_AS) from None
-
-
-def _cell_to_text(value):
-    """Convert the value of an Excel cell to text.
-
-    A whole float is written without a decimal point, an empty cell is "", and a date is 2023-04-06 00:00:00.
-    """
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return "" if value is None else str(value)
+    for line in head if required else ():
+        for separator in _SEPARATORS:
+            if _has_columns(line.split(separator), required):
+                return separator
+    first = next((line for line in head if line.strip(" \r\n,;")), "")
+    return max(",;\t", key=lambda separator: len(next(parse_csv_rows([first], separator), (0, []))[1]))

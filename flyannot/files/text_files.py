@@ -7,6 +7,7 @@ import errno
 import gzip
 import io
 import json
+import logging
 import os
 import re
 import stat
@@ -17,12 +18,19 @@ from flyannot.base.errors import InputError
 from flyannot.base.text import escape_unprintable
 from flyannot.files.content_kind import HEAD_BYTES, recognise_content
 
+log = logging.getLogger("flyannot")
 _MAX_BYTES = 2**29  # of a file that is read at once
 MAX_LINE_FILE_BYTES = 2**30  # of a file that is read line by line, unpacked
 _UNPACKED_BYTES = 2**24  # that any file may unpack to
 _UNPACKED_TIMES = 100  # times its size that a file may unpack to in addition
 _NOT_UTF8 = re.compile(r"[\udc80-\udcff]")  # characters that `surrogateescape` makes of such bytes
 _MAX_SHOWN = 40  # characters of a line that is not UTF-8
+_MARKS = {  # first bytes of a text -> its encoding; the longer marks come first
+    b"\xff\xfe\0\0": "utf-32",
+    b"\0\0\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
 
 
 def open_regular_file(path):
@@ -82,40 +90,62 @@ def read_text(path, *, fix):
         raise InputError(f"{path} is not text in UTF-8{found.it_is}", fix=found.fix or fix) from error
 
 
-def read_lines(path, *, fix, is_latin1=False):
+def read_lines(path, *, fix):
     """Yield the lines of a text file, plain or gzipped, with their line ends and without a byte-order mark.
+
+    The text is UTF-8, UTF-16 or UTF-32. A line that is none of them is read as Windows-1252. The first such
+    line is logged as a warning.
 
     Parameters
     ----------
     path : Path of the file
     fix : str, the remedy that an error suggests
-    is_latin1 : bool, whether a line that is not UTF-8 is read as Latin-1; otherwise it is an error
 
     Raises
     ------
     InputError
-        If the file cannot be read or unpacked, has a line that is not UTF-8, or is too large unpacked.
+        If the file cannot be read or unpacked, or is too large unpacked.
     """
     n_letters = 0
+    is_warned = False
     try:
         most = unpacked_size_limit(path, MAX_LINE_FILE_BYTES)
         with open_regular_file(path) as raw:
-            file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
-            text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+            is_packed = raw.peek(2)[:2] == b"\x1f\x8b"
+            file = io.BufferedReader(gzip.GzipFile(fileobj=raw)) if is_packed else raw
+            start = file.peek(64)[:64]
+            encoding = _find_encoding(start)
+            errors = "surrogateescape" if encoding == "utf-8-sig" else "replace"
+            text = io.TextIOWrapper(file, encoding=encoding, errors=errors, newline="")
             for number, line in enumerate(iter(lambda: text.readline(most), ""), start=1):
                 n_letters += len(line)
                 if n_letters >= most:
                     raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=fix)
                 if not line.isascii() and _NOT_UTF8.search(line):
-                    line = line.encode("utf-8", "surrogateescape").decode("latin-1")
-                    if not is_latin1:
+                    line = line.encode("utf-8", "surrogateescape").decode("cp1252", "replace")
+                    if not is_warned:
                         shown = escape_unprintable(line.strip()[:_MAX_SHOWN], keep="")
-                        what = f'not UTF-8 text, but perhaps Latin-1: "{shown}"'
-                        raise InputError(f"{path}, line {number}: {what}", fix=fix)
-                yield line
+                        what = "not UTF-8, and read as Windows-1252, also below"
+                        log.warning('warning: %s, line %d is %s: "%s"', path, number, what, shown)
+                        is_warned = True
+                yield line.removeprefix("\ufeff")  # a mark within the text is left by joining files
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot read {path}: {reason}", fix=fix) from error
+
+
+def _find_encoding(start):
+    """Return the encoding of a text by its first bytes.
+
+    UTF-16 and UTF-32 are recognised by their mark. UTF-16 without a mark has a zero in every second byte.
+    """
+    for mark, encoding in _MARKS.items():
+        if start.startswith(mark):
+            return encoding
+    n_zeros = start[0::2].count(0), start[1::2].count(0)
+    if min(n_zeros) == 0 < len(start) // 4 < max(n_zeros):
+        return "utf-16-be" if n_zeros[0] else "utf-16-le"
+    return "utf-8-sig"
 
 
 def read_first_bytes(path, n_bytes):

@@ -23,6 +23,7 @@ TURNS = {
     "both": (slice(None, None, -1), slice(None, None, -1)),
     "180": (slice(None, None, -1), slice(None, None, -1)),
 }
+AXIS_NAMES = {"C": "channel", "Z": "z", "T": "time", "Q": "page", "I": "page", "R": "page"}
 _ADDRESS = re.compile(r"(.+?)((?:#[A-Za-z]+=[^#/\\]+)*)(?:#(\d+))?", re.DOTALL)
 _SHORT = {"s": "scene", "c": "channel", "t": "time"}
 _NOUNS = {"z": "z plane", "time": "time point"}
@@ -146,15 +147,30 @@ class Axis(NamedTuple):
         return f"{count} ({', '.join(numbered + ['...'] * (self.size > _MAX_NAMED))})"
 
 
-def choose_plane(path, axes, planes):
+def name_axes(sizes, channel_names=()):
+    """Return an Axis for each (letter, size), such as ("Z", 5), in the order of a file.
+
+    channel_names : names of the channels, which count only if there is one for each
+    """
+    return [
+        Axis(
+            AXIS_NAMES.get(letter, letter.lower()),
+            int(n),
+            channel_names if letter == "C" and len(channel_names) == n else (),
+        )
+        for letter, n in sizes
+    ]
+
+
+def choose_plane(path, axes, planes, *, is_complete=True):
     """Choose one plane on each axis of a file.
 
     Parameters
     ----------
     path : path of the file, for messages
     axes : list of Axis
-    planes : sequence of str, such as "z=5"; a later choice overrides an earlier one, and choices for other
-        axes are ignored
+    planes : sequence of str, such as "z=5"; a later choice overrides an earlier one
+    is_complete : whether the file has no other axes; otherwise choices for others are ignored
 
     Returns
     -------
@@ -169,7 +185,22 @@ def choose_plane(path, axes, planes):
     open_axes = [axis for axis in axes if axis.size > 1 and axis.name not in wanted]
     if open_axes:
         raise _ambiguous(path, axes, open_axes)
-    return {axis.name: _number_on(axis, wanted.get(axis.name), path) for axis in axes}
+    known = {axis.name for axis in axes}
+    missing = [Axis(name, 1) for name in wanted if name not in known] if is_complete else []
+    chosen = {axis.name: _number_on(axis, wanted.get(axis.name), path, axes) for axis in (*axes, *missing)}
+    return {axis.name: chosen[axis.name] for axis in axes}
+
+
+def add_own_planes(planes, own):
+    """Return the chosen planes, and before them the planes of the file itself.
+
+    The planes of the file itself are left out if one of them is chosen otherwise.
+
+    planes, own : sequences of str, such as "z=5"
+    """
+    wanted, usual = (dict(PlaneType().parse(text).split("=", 1) for text in some) for some in (planes, own))
+    is_other = any(wanted.get(axis, number) != number for axis, number in usual.items())
+    return tuple(planes) if is_other else (*own, *planes)
 
 
 def _ambiguous(path, axes, open_axes):
@@ -188,10 +219,12 @@ def _ambiguous(path, axes, open_axes):
     )
 
 
-def _number_on(axis, text, path):
+def _number_on(axis, text, path, axes):
     """Return the number of the plane, from 0, that a text such as "5" or "DAPI" chooses on an Axis.
 
     Without a text it is 0.
+
+    axes : all axes of the file, for messages
 
     Raises
     ------
@@ -205,11 +238,12 @@ def _number_on(axis, text, path):
         return names.index(text.casefold())
     if text.isdecimal() and 1 <= int(text) <= axis.size:
         return int(text) - 1
-    if axis.size == 1 and (text.isdecimal() or not any(names)):
-        return 0  # a picture without this axis also accepts any number
     or_name = ", or a name" if any(names) else ""
+    several = ", ".join(one.in_words() for one in axes if one.size > 1 or one is axis)
+    has = several or "one picture"
+    to_last = f" to {axis.name}={axis.size}" if axis.size > 1 else ""
     raise unreadable_image_error(
         path,
-        f"it has {axis.in_words()}, and no {axis.name}={text}.{did_you_mean(text, axis.names)}",
-        fix=f"choose --plane {axis.name}=1 to {axis.name}={axis.size}{or_name}",
+        f"it has {has}, and no {axis.name}={text}.{did_you_mean(text, axis.names)}",
+        fix=f"choose --plane {axis.name}=1{to_last}{or_name}",
     )

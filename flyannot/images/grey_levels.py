@@ -10,10 +10,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from flyannot.images.unreadable import unreadable_image_error
-
 WHITE = 255.0
-CAMERA_BITS = (8, 12, 14)  # bits of cameras whose numbers are stored in 16 bits
+CAMERA_BITS = (8, 10, 12, 14)  # bits of cameras whose numbers are stored in 16 bits
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # Rec. 601
 
 # Optical density in red, green, blue: the direction of each, of any length.
@@ -21,50 +19,26 @@ STAIN = (0.70, 0.67, 0.23)  # NBT/BCIP, blue-purple: hardly absorbs blue
 TISSUE = (0.57, 0.54, 0.61)  # shadow and yolk: grey, a little yellow
 
 
-def rescale_to_255(path, pixels, dtype, *, inverted=False, full=None):
-    """Scale numbers of any type to float32 from 0 to 255.
+def guess_white_level(highest, type_bits):
+    """Guess the number that is white in a picture of whole numbers.
 
-    Parameters
-    ----------
-    path : path of the file, for messages
-    pixels : array of numbers
-    dtype : type of the numbers in the file
-    inverted : True if 0 is white
-    full : float, the number that is white
-        It is guessed if it is None, or if a pixel is larger.
+    Numbers of 16 bits often come from a camera with fewer bits.  White is then the largest number of the
+    smallest such range that contains `highest`.
 
-    Raises
-    ------
-    UnusableImage
-        If a number is not finite, or outside the range.
+    highest : the largest number in the picture; type_bits : bits of its numbers
     """
-    lowest = float(pixels.min())
-    highest = float(pixels.max())
-    if not np.isfinite([lowest, highest]).all():
-        raise unreadable_image_error(path, "it has grey levels that are NaN or infinite")
-    if full is None or highest > full:
-        is_whole = np.dtype(dtype).kind == "u"
-        full = guess_white_level(highest, dtype) if is_whole else (1.0 if highest <= 1 else WHITE)
-    if lowest < 0 or highest > full:
-        raise unreadable_image_error(
-            path,
-            f"its grey levels run from {lowest:g} to {highest:g}, outside 0 to {full:g}",
-            fix="save it with 8 or 16 bits per channel",
-        )
-    grey = pixels.astype(np.float32) * np.float32(WHITE / full)
-    return np.float32(WHITE) - grey if inverted else grey
+    in_use = (bits for bits in (*CAMERA_BITS, 16) if bits < type_bits and highest < 2**bits)
+    return 2.0 ** next(in_use, type_bits) - 1
 
 
-def guess_white_level(highest, dtype):
-    """Guess the number that is white in a file of whole numbers.
+def stated_white_level(maximum):
+    """Return the number that is white if a file says that `maximum` is its largest number.
 
-    Numbers of 16 bits often come from a camera with 8, 12 or 14 bits.  White is then the largest number of
-    the smallest such range that contains `highest`.  Otherwise it is the largest number of the type.
-
-    highest : the largest number in the picture; dtype : type of the numbers
+    It is the largest number of some bits: of as many as `maximum` fills, or of a camera's.
     """
-    in_use = (bits for bits in CAMERA_BITS if np.dtype(dtype).itemsize == 2 and highest < 2**bits)
-    return float(2 ** next(in_use, 8 * np.dtype(dtype).itemsize) - 1)
+    return (
+        float(maximum) if maximum > 255 and maximum & (maximum + 1) == 0 else guess_white_level(maximum, 32)
+    )
 
 
 def to_luma(pixels):

@@ -1,81 +1,66 @@
 """Decoding of picture files: the only place where the pictures of a user are opened (a test checks it).
 
-Pillow decodes PNG, BMP, JPEG, GIF and TIFF.  TIFFs that Pillow refuses (64-bit float, 16-bit RGB), TIFFs of
-several pages and microscopes' formats are read by `microscope_file`.  OpenCV opens no file, because it
-returns half a JPEG without an error.  The content of a file decides its format, and its suffix does not.
+The content of a file decides its format, and its suffix does not.  The container of a format yields the
+scenes of a file; one plane is read as it is stored, and `normalise` makes grey levels or colours of it.
 """
 
 import os
-import re
 import warnings
+from contextlib import suppress
 from functools import cache
-
-import numpy as np
 
 from flyannot.base.errors import FlyannotError
 from flyannot.files.text_files import open_regular_file
-from flyannot.images.grey_levels import guess_white_level, rescale_to_255
-from flyannot.images.microscope_file import detect_format, read_plane
+from flyannot.images.address import Axis, add_own_planes, choose_plane, split_address, split_rotation
+from flyannot.images.microscope_file import open_czi, open_lif
+from flyannot.images.normalise import normalise
+from flyannot.images.pillow_file import open_heif, open_pillow
+from flyannot.images.tiff_file import find_sisters, open_tiff
 from flyannot.images.unreadable import (
-    require_few_scans,
+    TIFF_SIGNATURES,
     require_image_size,
-    require_tile_size,
     require_whole_file,
-    too_large_image_error,
-    unknown_pixel_type_error,
     unreadable_image_error,
 )
 
-_FORMATS = ("PNG", "BMP", "JPEG", "GIF", "TIFF")
-# TIFF tags, and two of their values.
-_DESCRIPTION = 270
-_PHOTOMETRIC = 262
-_WHITE_IS_ZERO = 0
-_TILE = (322, 323)  # TileWidth, TileLength
-_MAX_SAMPLE = (281, 341)  # MaxSampleValue, SMaxSampleValue
-_SAMPLE_FORMAT = 339
-_SIGNED = 2
-_EIGHT_BIT = {"1", "L", "P", "PA", "LA", "RGB", "RGBA"}
-_SIXTEEN_BIT = {"I;16", "I;16L", "I;16B", "I;16N", "I"}
+_HEIF_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"}
 
 
-def decode_image(path, mode, planes=()):
-    """Decode a picture file at its own size, and check it.
+def decode_image(path, mode, planes=(), usual_planes=()):
+    """Decode one plane of a picture file at its own size, and check it.
 
-    Colour becomes Rec. 601 luma, exactly as by Pillow's mode "L".  Transparent pixels become white.  Of
-    16-bit
-    RGB the upper 8 bits are kept.  The white of 16-bit grey levels is the largest number of 8, 12, 14 or 16
-    bits: as many as the file says, or as its numbers need.  Floats range from 0 to 1 or, if one exceeds 1,
-    from
-    0 to 255.  An EXIF or TIFF orientation is applied, as by a viewer.
+    Colour becomes Rec. 601 luma, exactly as by Pillow's mode "L".  Transparent pixels become white.  White is
+    the largest number of as many bits as the file says, or as its numbers need: 8, 10, 12, 14 or 16.  Floats
+    range from 0 to 1 or, if one exceeds 1, from 0 to 255.  An EXIF or TIFF orientation is applied, as by a
+    viewer.
 
     Parameters
     ----------
     path : path of the picture
     mode : "L" or "RGB"
-    planes : sequence of str, such as "z=5", the chosen plane of a file with several pictures
+    planes : sequence of str, such as "z=5", the chosen plane, which must exist
+    usual_planes : sequence of str, the plane of all files of a data set, unless `planes` choose another.
+        It has no effect if the format of the file has no planes, such as PNG.
 
     Returns
     -------
     picture : uint8 or float32 array from 0 to 255
-        With "L" the grey levels (height, width).  With "RGB" an array (height, width, 3), or (height, width)
-        if the file has grey levels of 16 bits, floats, or grey planes of a microscope.
+        The grey levels (height, width), or with "RGB" the colours (height, width, 3) of a file with colours.
+        Its type is uint8 if the file has 8 bits, or more than `MAX_FLOAT_PIXELS` pixels.
 
     Raises
     ------
     UnusableImage
         If the file is missing, not regular, cut short, damaged, an animation, too large (`MAX_PIXELS`,
-        `MAX_DEEP_PIXELS`), of another format or of an unknown type of pixel.  Also if it has several
-        pictures and `planes` do not choose one.
+        `MAX_UNPACKED_BYTES`), of another format or of an unknown type of pixel.  Also if it has several
+        pictures and no plane is chosen, or not the chosen plane.
     InputError
         If a package that reads it is missing.
     """
     try:
         _silence_pillow()
         with open_regular_file(path) as file:
-            if not os.fstat(file.fileno()).st_size:
-                raise unreadable_image_error(path, "the file is empty")
-            return _decode(path, file, mode, planes)
+            return _decode(path, file, mode, planes, usual_planes)
     except FlyannotError:
         raise
     except FileNotFoundError:
@@ -91,6 +76,21 @@ def decode_image(path, mode, planes=()):
         raise unreadable_image_error(path, _damaged(error)) from error
 
 
+def image_files(address):
+    """Return the paths of the files of which the picture at an address consists: its own, then any others.
+
+    The other files are those of a set of OME-TIFFs from which the plane may be read.
+    """
+    path, planes, _ = split_address(address)
+    others = []
+    # A file that cannot be read now has no others; why it cannot be read is said when it is decoded.
+    with suppress(Exception), open_regular_file(path) as file:
+        if file.read(4) in TIFF_SIGNATURES:
+            file.seek(0)
+            others = find_sisters(path, file, split_rotation(address, planes)[1])
+    return [path, *others]
+
+
 @cache
 def _silence_pillow():
     """Ignore Pillow's warnings about metadata and size, for the whole process: threads decode pictures."""
@@ -101,72 +101,41 @@ def _damaged(error):
     return f"damaged or cut short ({' '.join(str(error).split()) or type(error).__name__})"
 
 
-def _decode(path, file, mode, planes):
+def _decode(path, file, mode, planes, usual_planes):
     """Decode an open file, as `decode_image`."""
-    from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
-
-    ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have set it
+    open_container = _find_container(path, file)
     require_whole_file(path, file)
-    kind = detect_format(file)
-    if kind in ("czi", "lif"):
-        return read_plane(path, file, planes, mode)
-    try:
-        picture = Image.open(file, formats=_FORMATS)
-    except Image.DecompressionBombError:
-        raise too_large_image_error(path) from None
-    except UnidentifiedImageError:
-        if kind != "tiff":
-            raise unreadable_image_error(
-                path, f"not a picture of the formats {', '.join(_FORMATS)}"
-            ) from None
-        return read_plane(path, file, planes, mode)
-    with picture:
-        is_animated = getattr(picture, "is_animated", False)
-        tags = picture.tag_v2 if picture.format == "TIFF" else {}
-        if tags and (is_animated or "<OME" in str(tags.get(_DESCRIPTION, ""))):
-            return read_plane(path, file, planes, mode)
-        is_eight_bit = picture.mode in _EIGHT_BIT
-        require_image_size(path, *picture.size, n_bytes=1 if is_eight_bit else 2)
-        if is_animated:
-            fix = "save the one that shows the embryo"
-            raise unreadable_image_error(path, "it contains several frames or pages", fix=fix)
-        require_tile_size(path, *(tags.get(tag, 1) for tag in _TILE))  # Pillow allocates tiles of any size
-        if is_eight_bit and _SIGNED in np.atleast_1d(tags.get(_SAMPLE_FORMAT, 1)):
-            raise unknown_pixel_type_error(path, "signed numbers of 8 bits")  # Pillow reads them as unsigned
-        require_few_scans(path, file, picture.width * picture.height)
-        # Pillow inverts 8-bit TIFFs that store white as 0, but not those of more bits.
-        inverted = tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
-        picture.load()
-        return _pixels(
-            path, ImageOps.exif_transpose(picture), mode, inverted=inverted, largest=_largest(tags)
-        )
+    with open_container(path, file) as scenes:
+        if not scenes:
+            raise unreadable_image_error(path, "it contains no picture")
+        planes = planes if open_container in (open_pillow, open_heif) else (*usual_planes, *planes)
+        planes = add_own_planes(planes, scenes[0].own_planes)
+        scene_axis = Axis("scene", len(scenes), tuple(scene.name for scene in scenes))
+        is_alike = all(scene.axes == scenes[0].axes for scene in scenes)
+        axes = [scene_axis, *(scenes[0].axes if is_alike else ())]
+        scene = scenes[choose_plane(path, axes, planes, is_complete=is_alike)["scene"]]
+        chosen = choose_plane(path, [scene_axis, *scene.axes], planes)
+        require_image_size(path, *scene.size, scene.pixel_bytes)
+        plane = scene.read(chosen)
+    return normalise(path, plane, mode)
 
 
-def _largest(tags):
-    """Return the largest number that a TIFF says it has, or 0.
+def _find_container(path, file):
+    """Return the container of an open file by its first bytes; the file is rewound.
 
-    The number is the largest sample or, in ImageJ's description, the number that is shown as white.
+    Raises
+    ------
+    UnusableImage
+        If the file is empty.
     """
-    shown = re.search(r"^max=(\d+)", str(tags.get(_DESCRIPTION, "")), re.MULTILINE)
-    said = [value for tag in _MAX_SAMPLE for value in np.atleast_1d(tags.get(tag, 0))]
-    return max([*said, int(shown[1]) if shown else 0])
-
-
-def _pixels(path, picture, mode, *, inverted, largest):
-    """Convert every known mode of Pillow explicitly: readers interpret each differently."""
-    from PIL import Image
-
-    if picture.mode in _EIGHT_BIT or picture.mode == "CMYK":
-        if picture.mode in ("P", "PA", "LA") or "transparency" in picture.info:
-            picture = picture.convert("RGBA")
-        flat = picture.convert(mode)
-        if picture.mode == "RGBA":
-            paper = Image.new(mode, picture.size, "white")
-            paper.paste(flat, mask=picture.getchannel("A"))
-            return np.asarray(paper)
-        return np.asarray(flat)
-    if picture.mode not in _SIXTEEN_BIT and picture.mode != "F":
-        raise unknown_pixel_type_error(path, f"Pillow's mode {picture.mode}")
-    dtype = np.float32 if picture.mode == "F" else np.uint16
-    full = guess_white_level(largest, dtype) if largest and dtype == np.uint16 else None
-    return rescale_to_255(path, np.asarray(picture), dtype, inverted=inverted, full=full)
+    start = file.read(12)
+    file.seek(0)
+    if not start:
+        raise unreadable_image_error(path, "the file is empty")
+    if start.startswith(b"ZISRAWFILE"):
+        return open_czi
+    if start[:4] == b"\x70\0\0\0" and start[8:9] == b"\x2a":
+        return open_lif
+    if start[4:8] == b"ftyp" and start[8:12] in _HEIF_BRANDS:
+        return open_heif
+    return open_tiff if start[:4] in TIFF_SIGNATURES else open_pillow

@@ -12,7 +12,7 @@ from flyannot.base.options import (
     FloatType,
     IntegerType,
     Options,
-    PathType,
+    OutputPathType,
     TupleType,
     option,
 )
@@ -95,7 +95,7 @@ class ExtractOptions(Options):
 
     pictures: Path | None = option(
         None,
-        PathType(),
+        OutputPathType(),
         "A folder for a PNG of every embryo as it was turned and cut out, to check.",
         more=True,
         in_header=False,

@@ -19,6 +19,8 @@ BODY_GREY = 180  # grey level of unstained body; its outline shows where a patch
 _PALEST, _DARKEST = 5, 98  # percentiles of the blocks of an embryo that become 0 and 1
 _SPLINE_PAD = 12  # copies of the edge value: enough for the spline to ignore what follows
 _LEAST_RANGE = 0.15  # darkness between them; a smaller range would turn noise into a pattern
+_MIDDLE = np.s_[4:-4, 6:-6]  # of GRID: away from the outline, which is dark in every embryo
+_LEAST_COLOUR = 10  # grey levels between the colours of the 5% most coloured pixels; FlyExpress: 12 to 99
 # First and last column of the mask in each of its 16 rows, counted from 1.
 _FIRST_COLUMNS = (11, 7, 5, 3, 2, 2, 1, 1, 1, 1, 2, 3, 4, 5, 8, 12)
 _LAST_COLUMNS = (22, 26, 28, 29, 30, 31, 32, 32, 32, 32, 31, 30, 29, 27, 25, 21)
@@ -50,6 +52,30 @@ def extract_pattern(grey):
     values = darkness.T[ellipse_mask().T]
     palest, darkest = np.percentile(values, (_PALEST, _DARKEST))
     return np.clip((values - palest) / max(darkest - palest, _LEAST_RANGE), 0, 1)
+
+
+def measure_unevenness(picture):
+    """Measure how uneven an embryo is, apart from its stain.
+
+    A blastoderm is one smooth layer of cells.  Older embryos have folds and organs, which darken all three
+    colours.  A stain hardly darkens its own colour.  So each colour is taken as a pattern, and the smoothest
+    one counts.
+
+    Parameters
+    ----------
+    picture : array (128, 320, 3), colours from 0 to 255, in which one embryo fills the frame
+
+    Returns
+    -------
+    unevenness : float, the mean difference between neighbours of a pattern, down and across, in the middle of
+        the embryo; nan if the picture has no colour
+    """
+    if np.percentile(np.ptp(picture, axis=2), 95) < _LEAST_COLOUR:
+        return np.nan
+    grids = np.zeros((3, *GRID))
+    for grid, colour in zip(grids, np.moveaxis(picture, 2, 0)):
+        grid.T[ellipse_mask().T] = extract_pattern(colour)
+    return min(sum(np.abs(np.diff(grid[_MIDDLE], axis=axis)).mean() for axis in (0, 1)) for grid in grids)
 
 
 def redraw_as_pattern(grey):

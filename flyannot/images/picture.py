@@ -14,7 +14,7 @@ from flyannot.images.address import split_address, split_rotation
 from flyannot.images.geometry import STANDARD_PX, resize_to_fit
 from flyannot.images.grey_levels import separate_stain, to_luma
 from flyannot.images.image_file import decode_image
-from flyannot.images.pattern import redraw_as_pattern
+from flyannot.images.pattern import measure_unevenness, redraw_as_pattern
 from flyannot.images.photograph import cut_out_embryo, find_embryos
 from flyannot.images.quality import (
     PORTRAIT,
@@ -38,18 +38,18 @@ def read_picture(address, mode, planes=()):
     ----------
     address : path or address, as in `address`
     mode : "L" or "RGB"
-    planes : sequence of str, the chosen plane, unless the address chooses one
+    planes : sequence of str, the plane of all files of a data set, unless the address chooses one
 
     Raises
     ------
     UnusableImage
         As `decode_image`; also if there is no such embryo, or it cannot be used.
     """
-    file, planes_of_address, number = split_address(address)
-    turn, planes = split_rotation(address, (*planes, *planes_of_address))
+    file, chosen, number = split_address(address)
+    turn, chosen = split_rotation(address, chosen)
     if number is None:
-        return np.ascontiguousarray(decode_image(file, mode, planes)[turn])
-    picture, candidates = _photograph(file, planes)
+        return np.ascontiguousarray(decode_image(file, mode, chosen, tuple(planes))[turn])
+    picture, candidates = _photograph(file, chosen, planes)
     if not 1 <= number <= len(candidates):
         n = len(candidates)
         raise unreadable_image_error(address, f"{n} things stand out from the background of the photograph")
@@ -68,14 +68,15 @@ def read_embryo_candidates(address, planes=()):
     UnusableImage
         As `decode_image`; NoEmbryo if nothing stands out.
     """
-    file, planes_of_address, _ = split_address(address)
-    return _photograph(file, split_rotation(address, (*planes, *planes_of_address))[1])[1]
+    file, chosen, _ = split_address(address)
+    return _photograph(file, split_rotation(address, chosen)[1], planes)[1]
 
 
-def _photograph(file, planes):
+def _photograph(file, chosen, planes):
     """Return the colours of a photograph and its EmbryoCandidates; each thread keeps the last photograph."""
     about = os.stat(file) if os.path.exists(file) else None
-    return _last_photograph.decoded(file, planes, about and (about.st_mtime_ns, about.st_size))
+    stamp = about and (about.st_mtime_ns, about.st_size)
+    return _last_photograph.decoded(file, chosen, tuple(planes), stamp)
 
 
 class _LastPhotograph(threading.local):
@@ -85,12 +86,12 @@ class _LastPhotograph(threading.local):
         self.decoded = lru_cache(maxsize=1)(_decode_photograph)
 
 
-def _decode_photograph(file, planes, stamp):
+def _decode_photograph(file, chosen, planes, stamp):
     """Decode a photograph, and find its EmbryoCandidates.
 
     stamp : distinguishes versions of the file, for the cache
     """
-    picture = decode_image(file, "RGB", planes)
+    picture = decode_image(file, "RGB", chosen, planes)
     return picture, find_embryos(picture)
 
 
@@ -154,6 +155,13 @@ def read_embryo_in_colour(path, options):
     """Read a picture for display, turned and scaled as by `read_embryo`: uint8 colours, or grey levels."""
     picture = read_picture(path, "RGB", options.plane)
     return np.rint(_at_standard_size(picture, _pose(picture, options)[0], options)).astype(np.uint8)
+
+
+def read_unevenness(path, options):
+    """Read a picture, and return the `measure_unevenness` of its embryo; nan if no embryo is found in it."""
+    picture = read_picture(path, "RGB", options.plane)
+    pose, _ = _pose(picture, options)
+    return measure_unevenness(_at_standard_size(picture, pose, options)) if pose else np.nan
 
 
 def _pose(picture, options):

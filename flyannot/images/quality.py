@@ -72,6 +72,11 @@ def describe_unregistered(reason):
     return _NOT_REGISTERED + reason
 
 
+def join_warnings(*texts):
+    """Join texts of quality warnings with commas; empty texts and None are left out."""
+    return ", ".join(filter(None, texts))
+
+
 def find_refusal(quality_warnings, is_registered):
     """Return the reason why a picture shows no embryo that can be annotated, or "".
 

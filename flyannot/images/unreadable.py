@@ -14,12 +14,14 @@ import zlib
 from flyannot.base.errors import DataError
 from flyannot.base.text import escape_unprintable
 
-MAX_PIXELS = 24_000_000  # checked in the header, before anything is decoded
-MAX_DEEP_PIXELS = 12_000_000  # pixels of more than 8 bits, or CMYK, take more memory to decode
+MAX_PIXELS = 50_000_000  # checked in the header, before anything is decoded
+MAX_UNPACKED_BYTES = 400_000_000  # of a plane as it is stored; 50 million pixels of CMYK with 16 bits
+_MAX_TILE_PIXELS = 24_000_000  # a tile may be larger than its picture
 MAX_SIDE = 65_535  # decoders need some bytes for every row
-MAX_CHUNKS = 1_000  # chunks of a PNG, besides the chunks of its pixels
+MAX_CHUNKS = 100_000  # chunks of a PNG, besides the chunks of its pixels
 MAX_PAGES = 100_000  # pages of a TIFF
-MAX_SCAN_PIXELS = 240_000_000  # pixels times scans of a JPEG; a progressive JPEG has about ten scans
+MAX_SCAN_PIXELS = 240_000_000  # pixels times scans of a JPEG
+USUAL_SCANS = 12  # a progressive JPEG has about ten scans
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 JPEG_SIGNATURE = b"\xff\xd8\xff"
@@ -33,6 +35,11 @@ TIFF_SIGNATURES = {
 _BLOCK = 2**20  # bytes that are read at once
 _FIXED_MARKERS = {0x01, *range(0xD0, 0xD9)}  # markers of a JPEG that have no length
 _NO_END = "damaged or cut short (a PNG without an end)"
+_NO_TAG = "damaged or cut short (what a tag of the TIFF says is missing)"
+# Tags that change what the pixels mean: BitsPerSample, ImageDescription, MinSampleValue, MaxSampleValue,
+# ColorMap, ExtraSamples, SampleFormat, SMinSampleValue, SMaxSampleValue.  Decoders go on without them.
+_TAGS_OF_PIXELS = {258, 270, 280, 281, 320, 338, 339, 340, 341}
+_TYPE_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # others have 1
 _NO_PAGE = "damaged or cut short (a page of the TIFF is missing)"
 
 
@@ -76,14 +83,14 @@ def printable_path(path):
     return escape_unprintable(os.fsdecode(path), keep="")
 
 
-def require_image_size(path, width, height, n_bytes=1):
+def require_image_size(path, width, height, pixel_bytes=1):
     """Raise an UnusableImage unless a picture has at least one pixel, and not too many.
 
-    n_bytes : bytes of a number, which count for the limit
+    pixel_bytes : bytes of an unpacked pixel
     """
     if width < 1 or height < 1:
         raise unreadable_image_error(path, "it has no pixels")
-    most = MAX_PIXELS if n_bytes == 1 else MAX_DEEP_PIXELS * 4 // max(4, n_bytes)
+    most = min(MAX_PIXELS, MAX_UNPACKED_BYTES // max(1, pixel_bytes))
     if width * height > most:
         raise too_large_image_error(path, f" ({width} x {height} pixels)", most)
     longest = max(width, height)
@@ -93,8 +100,8 @@ def require_image_size(path, width, height, n_bytes=1):
 
 def require_tile_size(path, width, height):
     """Raise UnusableImage if the tiles of a TIFF have too many pixels."""
-    if width * height > MAX_PIXELS:
-        raise too_large_image_error(path, f" (tiles of {width} x {height} pixels)")
+    if width * height > _MAX_TILE_PIXELS:
+        raise too_large_image_error(path, f" (tiles of {width} x {height} pixels)", _MAX_TILE_PIXELS)
 
 
 def require_whole_file(path, file):
@@ -154,9 +161,15 @@ def _find_tiff_fault(file, place_format, count_format, entry_bytes):
         seen.add(place)
         file.seek(place)
         n_entries = _next_number(file, count_format)
-        if n_entries is None or (next_place := file.tell() + n_entries * entry_bytes) >= end:
+        if n_entries is None or file.tell() + n_entries * entry_bytes >= end:
             return _NO_PAGE
-        file.seek(next_place)
+        order, place_letter = place_format
+        entries = file.read(n_entries * entry_bytes)
+        for tag, kind, n, value in struct.iter_unpack(f"{order}HH2{place_letter}", entries):
+            n_bytes = n * _TYPE_BYTES.get(kind, 1)
+            is_elsewhere = n_bytes > struct.calcsize(place_format)
+            if tag in _TAGS_OF_PIXELS and is_elsewhere and value + n_bytes > end:
+                return _NO_TAG
     return _NO_PAGE if place is None else ""
 
 
@@ -167,10 +180,10 @@ def _next_number(file, form):
 
 
 def require_few_scans(path, file, n_pixels):
-    """Raise UnusableImage if an open file is a JPEG whose scans would take seconds to decode."""
+    """Raise UnusableImage if the scans of an open JPEG would take seconds to decode."""
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        n_scans = count_jpeg_scans(content) if content[:3] == JPEG_SIGNATURE else 0
-    if n_scans * n_pixels > MAX_SCAN_PIXELS:
+        n_scans = count_jpeg_scans(content)
+    if n_scans > max(USUAL_SCANS, MAX_SCAN_PIXELS // n_pixels):
         raise unreadable_image_error(path, f"{n_scans} scans, which take too long to decode")
 
 

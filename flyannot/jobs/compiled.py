@@ -1,11 +1,11 @@
 """The decorator `@compiled`, for functions that numba compiles at their first call and keeps on disk.
 
 Importing numba takes longer than most steps, so only the first call of a kernel imports it. Only kernels
-that
-Python calls are kept on disk, since their machine code includes the kernels that they call.
+that Python calls are kept on disk, since their machine code includes the kernels that they call.
 
 Numba's index distinguishes the processor, the types of the arguments and the file of the kernel itself. The
-name of the folder depends on the sources of all kernels and the settings of numba.
+name of the folder depends on the sources of all kernels and the settings of numba. These are the variables
+NUMBA_*; its file in the working folder is not read, since it may be a stranger's.
 """
 
 import atexit
@@ -16,8 +16,10 @@ import json
 import os
 import shutil
 import stat
+import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache, partial, update_wrapper
@@ -33,7 +35,9 @@ from flyannot.base.errors import InputError
 from flyannot.jobs.progress_events import log, report_compilation
 
 # Set before numba is imported: otherwise colorama, if installed, writes to the terminal at exit.
-os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
+_OUR_SETTINGS = ("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING",)
+os.environ.setdefault(_OUR_SETTINGS[0], "1")
+_SETTINGS_FILE = ".numba_config.yaml"  # which numba reads in the working folder
 # The modules of all kernels.
 SOURCES = ("jobs/compiled.py", "sparse/**/*.py", "images/**/*.py", "encode/**/*.py")
 _UNUSED_DAYS = 30  # then kernels of other sources, versions or settings are removed
@@ -90,25 +94,38 @@ def cache_folder():
 
 
 @lru_cache(maxsize=1)
-def _folder_for_this_code():
-    """Return the folder for kernels of this source code and these settings of numba.
+def _source_digest():
+    """Return the SHA-256 digest (bytes) of the sources of all kernels."""
+    package = Path(__file__).parents[1]
+    files = sorted({path for pattern in SOURCES for path in package.glob(pattern)})
+    return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files)).digest()
 
-    It is None if there is no private folder.
+
+def _settings():
+    """Return the settings of numba that can change machine code, as str.
+
+    Numba reads them again whenever it compiles. Neither threads nor numba's own folder change machine code.
     """
     from numba import config
 
+    config.reload_config()
+    settings = sorted(
+        (name, value) for name, value in vars(config).items() if name.isupper() and name[0] != "_"
+    )
+    return repr([(k, v) for k, v in settings if "THREAD" not in k and k != "CACHE_DIR"])
+
+
+@lru_cache(maxsize=1)
+def _folder_for_this_code(settings):
+    """Return the folder for kernels of this source code and of some settings of numba.
+
+    It is None if there is no private folder. `settings` is the result of `_settings`.
+    """
     folder = cache_folder()
     if folder is None:
         return None
-    package = Path(__file__).parents[1]
-    files = sorted({path for pattern in SOURCES for path in package.glob(pattern)})
-    sha = hashlib.sha256()
-    for path in files:
-        sha.update(hashlib.sha256(path.read_bytes()).digest())
-    settings = sorted((name, value) for name, value in vars(config).items() if name.isupper())
-    # Neither threads nor numba's own folder change machine code.
-    sha.update(repr([(k, v) for k, v in settings if "THREAD" not in k and k != "CACHE_DIR"]).encode())
-    chosen = folder / f"kernels-{__version__}-{sha.hexdigest()[:16]}"
+    digest = hashlib.sha256(_source_digest() + settings.encode()).hexdigest()
+    chosen = folder / f"kernels-{__version__}-{digest[:16]}"
     with suppress(OSError):
         if not chosen.exists():
             _remove_unused(folder)
@@ -167,6 +184,7 @@ class Kernel(LazyFunction):
         self._options = options
         self._dispatcher: Any = None
         self._folder: Path | None = None
+        self._settings = ""  # with which the code in the folder is compiled
         self._n_recorded = 0
 
     def __reduce__(self):
@@ -198,7 +216,8 @@ class Kernel(LazyFunction):
         with _one_at_a_time:
             if self._dispatcher is None:
                 _require_compiler()
-                folder = _folder_for_this_code()
+                self._settings = _settings()
+                folder = _folder_for_this_code(self._settings)
                 if folder is not None:
                     self._folder = folder / f"{self.py_func.__module__}.{self.py_func.__qualname__}"
                 if self._folder is None or not _remove_damage(self._folder):
@@ -208,11 +227,16 @@ class Kernel(LazyFunction):
     def _record(self, n_overloads):
         """Record the checksums of the files in the cache, after numba has compiled code for new types.
 
+        Code without checksums counts as damage. It is not recorded if the settings of numba have changed,
+        since its folder is for other settings.
+
         n_overloads : the number of combinations of types so far
         """
         with _one_at_a_time:
             self._n_recorded = n_overloads
-            if self._folder is not None and self._dispatcher.stats.cache_misses:
+            if self._folder is None or not self._dispatcher.stats.cache_misses:
+                return
+            if _settings() == self._settings:
                 with suppress(OSError):  # a half-written file counts as damage
                     (self._folder / "checksums.json").write_text(json.dumps(_checksums(self._folder)))
 
@@ -229,15 +253,49 @@ def compiled(function=None, **options):
 
 @lru_cache(maxsize=1)
 def _require_compiler():
-    """Import numba; raise InputError if its settings forbid compiling."""
-    from numba import config
-
+    """Import numba; raise InputError if its settings forbid compiling, or if it cannot work with them."""
+    try:
+        _import_without_file()
+        from numba import config
+    except ImportError:
+        raise
+    except Exception as error:  # whatever numba raises for a value of a variable
+        raise _settings_error(f"numba cannot work with its settings: {error}") from error
     if config.DISABLE_JIT:
-        raise InputError(
-            "numba is told not to compile (NUMBA_DISABLE_JIT), and flyannot needs compiled kernels",
-            fix="unset NUMBA_DISABLE_JIT, or remove disable_jit from .numba_config.yaml",
+        raise _settings_error(
+            "numba is told not to compile (NUMBA_DISABLE_JIT), and flyannot needs compiled kernels"
         )
+    if any(not name.startswith(("+", "-")) for name in (config.CPU_FEATURES or "").split(",") if name):
+        raise _settings_error("each name in NUMBA_CPU_FEATURES must begin with + or -")  # LLVM would abort
     atexit.register(gc.freeze)  # Python's last garbage collection would take 0.2 s with numba's objects
+
+
+def _settings_error(what):
+    """Make the InputError for settings of numba; `what` is wrong."""
+    names = [name for name in sorted(os.environ) if name.startswith("NUMBA_") and name not in _OUR_SETTINGS]
+    return InputError(what, fix=f"unset {' '.join(names)}" if names else f"correct {_SETTINGS_FILE}")
+
+
+def _import_without_file():
+    """Import numba, unless it is imported, without its settings file of the working folder.
+
+    The file may belong to a stranger who gave the folder away. It could name files that numba writes and
+    modules that it imports. A program that imported numba itself keeps its settings.
+    """
+    if "numba" in sys.modules:
+        return
+    yaml = sys.modules.get("yaml")
+    is_there = os.path.exists(_SETTINGS_FILE)
+    if is_there:
+        warnings.filterwarnings("ignore", "A Numba config file is found")
+        sys.modules["yaml"] = cast(Any, None)  # without this package numba does not read the file
+    try:
+        import numba.core.config
+    finally:
+        if is_there:
+            del sys.modules["yaml"]
+            sys.modules.update({} if yaml is None else {"yaml": yaml})
+    numba.core.config._config_fname = os.devnull  # numba would read the file whenever it compiles
 
 
 def _callable_by_kernels(function, **options):

@@ -92,8 +92,8 @@ def _reclaimable_bytes(statistics):
 
     Version 1 counts nested groups only in entries that begin with "total_".
     """
-    entries = dict(line.split(maxsplit=1) for line in statistics.splitlines() if len(line.split()) == 2)
-    return sum(int(entries.get(f"total_{name}", entries.get(name, 0))) for name in _RECLAIMABLE)
+    entries: dict = dict(line.split(maxsplit=1) for line in statistics.splitlines() if len(line.split()) == 2)
+    return sum(int(entries.get(f"total_{name}") or entries.get(name, 0)) for name in _RECLAIMABLE)
 
 
 def _cgroup_processors():

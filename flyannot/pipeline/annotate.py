@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import groupby
 from operator import attrgetter
 
@@ -22,8 +22,13 @@ from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, read_unverified_kind
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.files.tables import write_table
-from flyannot.images.quality import find_refusal
+from flyannot.images.quality import find_refusal, join_warnings
 from flyannot.pipeline.answers_of_run import RunAnswers
+from flyannot.pipeline.earlier_predictions import (
+    find_earlier_predictions,
+    find_known_images,
+    merge_predictions,
+)
 from flyannot.pipeline.encoding import encode_images
 from flyannot.pipeline.engine.failures import no_usable_image
 from flyannot.pipeline.engine.images import (
@@ -44,7 +49,7 @@ from flyannot.pipeline.loaded_model import (
     stage_ranges_with_terms,
 )
 from flyannot.pipeline.show import describe_weak_terms
-from flyannot.pipeline.stage_model import LOOKS_LIKE, find_other_stage_ranges
+from flyannot.pipeline.stage_model import find_stage_warnings
 from flyannot.terms.answers import (
     expected_precision,
     learned_terms,
@@ -87,9 +92,24 @@ def build_task(request):
         return _annotate_features_task(
             model, sources[0], request.out, request.options, stage_ranges=stage_ranges
         )
-    images = read_chosen_images(sources, chosen, otherwise=_only_stage_range(model))
-    images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
+    images = read_images_for_model(model, sources, chosen)
     return annotate_task(model, images, request.out, request.options)
+
+
+def read_images_for_model(model, paths, selection, *, genes=()):
+    """Return the images that a command names for a model, each with a stage range.
+
+    Pictures without a table get the stage range that is selected, guessed, or the only one of the model.
+
+    Parameters
+    ----------
+    model : Path of the model file
+    paths : as in `read_named_images`
+    selection : Selection
+    genes : names of genes to which the images are limited; empty for all
+    """
+    images = read_chosen_images(paths, selection, otherwise=_only_stage_range(model))
+    return select_images(images, genes=genes, views=selection.view, stage_ranges=selection.stage_range)
 
 
 def _only_stage_range(model):
@@ -130,6 +150,10 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
     more = {"more_inputs": of_run.inputs} if of_run else {}  # the scores may be made after the parts
     in_parts = ImagesInParts(usable, out, header, whole_groups=True, **more)
 
+    @cache
+    def find_earlier():
+        return find_earlier_predictions(out, usable, header) if is_new else None
+
     def parts(share):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
             left_out = pluralise(n, "image was", "images were")
@@ -139,7 +163,9 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         reused = None
         if made and share is None and (digest := features_digest_if_reusable(model, images, *made)):
             reused = made[0], digest
-        found = in_parts.parts(share, (model, reused, is_new), [model, *([made[0]] if reused else [])])
+        earlier = None if embryo_table_path(out, header.options) else find_earlier()
+        read = [model, *([made[0]] if reused else []), *([out] if earlier else [])]
+        found = in_parts.parts(share, (model, reused, is_new, earlier), read)
         return (
             [part.with_image_digests() for part in found] if reused else found
         )  # a run remembers the digests of images
@@ -153,6 +179,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         files=[model, *options.ontology],
         parts=parts,
         summary=summarise_predictions,
+        is_grown=lambda: find_earlier() is not None,
         complete=of_run and of_run.write,
         write_beside=write_beside,
         tables={out.with_suffix(".csv"): _NEVER_EMPTY} | embryo_table_path(out, header.options),
@@ -197,7 +224,8 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
                 for s, rows in ((s, rows) for s, rows in usable.items() if len(rows)):
                     columns, X = read_features([stored], s)
                     columns = {name: [values[i] for i in rows] for name, values in columns.items()}
-                    _predict_groups(file, s, load_model(model, digest, s), columns, X[rows], header)
+                    made = _predict_groups(load_model(model, digest, s), columns, X[rows], header)
+                    write_group_predictions(file, s, *made)
         return Outcome(out, True, summarise_predictions(out), tuple(failures))
 
     write_beside = partial(write_predictions_table, out, ids)
@@ -246,17 +274,24 @@ def _make_part(part):
 
     A picture without an embryo gets no terms, unless the model learned from it. Returns the number of images.
     """
-    path, reused, is_new = part.made_with
+    path, reused, is_new, earlier = part.made_with
     digest = part.header.inputs["model"][0]
-    known = _read_encoded(reused, part.images) if reused else {}
+    encoded = _read_encoded(reused, part.images) if reused else {}
+    unchanged = find_known_images(earlier, part.images)
     models = {s: load_model(path, digest, s) for s in {image.stage_range for image in part.images}}
     encoders = {s: model.encoder for s, model in models.items()}
 
     def predict(file, stage_range, columns, pooled):
-        features = np.stack([image.features for image in pooled])
-        _predict_groups(file, stage_range, models[stage_range], columns, features, part.header)
+        rows = [i for i, image in enumerate(pooled) if image is not None]  # the others are unchanged
+        features = [pooled[i].features for i in rows]
+        of_rows = {name: [values[i] for i in rows] for name, values in columns.items()}
+        made = (
+            _predict_groups(models[stage_range], of_rows, np.stack(features), part.header) if rows else None
+        )
+        write_group_predictions(file, stage_range, *merge_predictions(earlier, stage_range, columns, made))
 
-    made, failures = encode_images(part.images, encoders, known=known)
+    others = [image for image in part.images if image not in unchanged]
+    made, failures = encode_images(others, encoders, known=encoded)
     kept = []
     for image, pooled, warnings in made:
         why_not = _find_refusal(models[image.stage_range], image.gene_id, warnings, bool(reused))
@@ -265,8 +300,12 @@ def _make_part(part):
         else:
             kept.append((image, pooled, warnings))
     if is_new:
-        other = find_other_stage_ranges([image for image, *_ in kept])
-        kept = [(i, pooled, _add_stage_warning(texts, other.get(i))) for i, pooled, texts in kept]
+        more = find_stage_warnings([image for image, *_ in kept])
+        kept = [(i, pooled, join_warnings(texts, more.get(i))) for i, pooled, texts in kept]
+    if unchanged:
+        place = {image: i for i, image in enumerate(part.images)}
+        kept += [(image, None, warnings) for image, warnings in unchanged.items()]
+        kept.sort(key=lambda row: place[row[0]])
     return write_part(part, kept, failures, predict)
 
 
@@ -285,25 +324,19 @@ def _find_refusal(loaded, gene, quality_warnings, is_trained_on):
     return find_refusal(quality_warnings, loaded.encoder.extract.register != "none")
 
 
-def _add_stage_warning(warnings, other):
-    """Return the quality warnings of an image, with "looks like 13-16" if that is the other stage range.
-
-    warnings : str; other : stage range, or None
-    """
-    return ", ".join(filter(None, (warnings, other and f"{LOOKS_LIKE} {other}")))
-
-
-def _predict_groups(file, stage_range, loaded, columns, features, header):
-    """Predict the terms of the groups of some images, and write them to an open predictions file.
+def _predict_groups(loaded, columns, features, header):
+    """Predict the terms of the groups of some images of one stage range.
 
     Parameters
     ----------
-    file : h5py.File, open for writing
-    stage_range : str
     loaded : LoadedModel of the stage range
     columns : dict of the columns of the images
     features : float array (n_images, n_features)
     header : Header of the predictions
+
+    Returns
+    -------
+    columns, groups, predicted : as `write_group_predictions` takes them
     """
     groups = group_images(columns)
     columns = columns | {"unlikeness": np.full(len(features), np.nan)}
@@ -311,10 +344,11 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
         genes = image_gene_ids(columns)
         columns["unlikeness"], said = novelty_warnings(loaded.known, features, genes, columns["view"])
         both = zip(columns["quality_warnings"], said)
-        columns["quality_warnings"] = [", ".join(filter(None, texts)) for texts in both]
+        columns["quality_warnings"] = [join_warnings(*texts) for texts in both]
     X = training_rows(features, groups, loaded.classify)
     model = loaded.model
-    values = model.decision_values(X)
+    # Group by group, since the last bits of a product depend on the number of its rows.
+    values = np.concatenate([model.decision_values(row[None]) for row in X])
     of_terms = {name: getattr(model, name) for name in _OF_TERMS}
     probability = model.probabilities(values)
     predicted = {
@@ -326,7 +360,7 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
         "undetermined": model.near_threshold(values, header.options["annotate"]["abstain_margin"]),
         "in_training": np.array([gene in loaded.train_genes for gene in groups.gene_ids]),
     }
-    write_group_predictions(file, stage_range, columns, groups, predicted | of_terms)
+    return columns, groups, predicted | of_terms
 
 
 def summarise_predictions(out):

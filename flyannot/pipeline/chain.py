@@ -7,7 +7,7 @@ report then include it. The steps of flyannot itself are described below, so tha
 
 from flyannot.base.registry import Registry
 from flyannot.dataset.synthetic import SynthesizeOptions
-from flyannot.encode.options import PoolOptions
+from flyannot.encode.options import CodeOptions, PoolOptions
 from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES, Step, StepInput
 from flyannot.pipeline.options import (
@@ -83,7 +83,7 @@ EXTRACT = Step(
     makes="descriptors.h5",
     kind="descriptors",
     task="flyannot.pipeline.extract:build_task",
-    selects=("stage_range", "view", "guess_stages"),
+    selects=("stage_range", "view", "guess_stages", "recursive", "columns"),
     in_parts=True,
     has_workers=True,
     help="""Describe the informative patches of every image by dense SIFT.
@@ -111,13 +111,17 @@ LEARN_DICT = Step(
     help="""Learn one dictionary per stage range, or one that they share.
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one); the output goes to
-    `flyannot pool`. Every epoch prints a line, and with -v also its objective, gap and non-zeros, which are
-    written to NAME.trace.csv beside the output. Interrupted learning continues after the last finished
-    epoch, or with --data-parallel after the last round. Only --data-parallel uses more than one worker.
+    `flyannot pool`. DESCRIPTORS may also be a matrix of your own in NumPy's format, X.npy, with samples in
+    rows: one dictionary is then learned for `flyannot code`.
+
+    Every epoch prints a line, and with -v also its objective, gap and non-zeros, which are written to
+    NAME.trace.csv beside the output. Interrupted learning continues after the last finished epoch, or with
+    --data-parallel after the last round. Only --data-parallel uses more than one worker.
 
     \b
     Example:
         flyannot learn-dict descriptors.h5 -o dictionary.h5 --n-atoms 500
+        flyannot learn-dict X.npy -o atoms.h5 --n-atoms 100
     """,
 )
 
@@ -129,7 +133,7 @@ POOL = Step(
     makes="features.h5",
     kind="features",
     task="flyannot.pipeline.pool:build_task",
-    selects=("stage_range", "view"),
+    selects=("stage_range", "view", "recursive", "columns"),
     in_parts=True,
     has_workers=True,
     help="""Code every patch, and keep the strongest use of every atom in every cell of an image.
@@ -146,6 +150,29 @@ POOL = Step(
     """,
 )
 
+CODE = Step(  # no step of a run, and so not in STEPS
+    name="code",
+    about="Code the rows of a matrix over a dictionary.",
+    options=CodeOptions,
+    reads=(StepInput("matrix", "matrix"), StepInput("dictionary", "dictionary")),
+    makes="codes.h5",
+    kind="codes",
+    task="flyannot.pipeline.code_matrix:build_task",
+    selects=("stage_range",),
+    has_workers=True,
+    help="""Write every row of a matrix as a sum of a few atoms.
+
+    MATRIX is a file in NumPy's format, X.npy, with samples in rows, which are read as they are needed.
+    DICTIONARY comes from `flyannot learn-dict`. The output has a sparse matrix of codes, one row for each
+    row of MATRIX; `flyannot export --to npz` converts it for SciPy. The codes equal those of the estimator
+    SparseCoder. A dictionary learned with --positive codes gives codes that are not negative.
+
+    \b
+    Example:
+        flyannot code X.npy atoms.h5 -o codes.h5
+    """,
+)
+
 TRAIN = Step(
     name="train",
     about="Train a model from features and curated terms.",
@@ -154,7 +181,7 @@ TRAIN = Step(
     makes="model.h5",
     kind="model",
     task="flyannot.pipeline.train:build_task",
-    selects=("stage_range",),
+    selects=("stage_range", "columns"),
     is_seeded=True,
     has_workers=True,
     help="""Train a classifier of the terms of every stage range.
@@ -208,7 +235,7 @@ ANNOTATE = Step(
     makes="predictions.h5",
     kind="predictions",
     task="flyannot.pipeline.annotate:build_task",
-    selects=("stage_range", "view", "guess_stages"),
+    selects=("stage_range", "view", "guess_stages", "recursive", "columns"),
     in_parts=True,
     has_workers=True,
     page="flyannot.report.build:build_prediction_page_task",
@@ -224,7 +251,7 @@ ANNOTATE = Step(
     model was trained with another --operating-point. In the table, precision is the fraction of suggestions
     of the term that were right in cross-validation, auc is how well the term was predicted there, and
     n_genes is the number of genes that it was learned from. In a run, genes that the model learned from
-    get the answers of cross-validation.
+    get the answers of cross-validation. If pictures were added since, the same command annotates only these.
 
     \b
     Example:

@@ -13,6 +13,7 @@ from flyannot.files.hdf5.reading import read_unverified_kind
 from flyannot.images.address import embryo_name, split_address
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo_candidates
+from flyannot.images.quality import join_warnings
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
 from flyannot.pipeline.chain import STEPS
@@ -105,7 +106,7 @@ def _process_image(image, encoder, make):
             failures.append((embryo.name, format_failure(error)))
         else:
             if embryo.stage_is_guessed:
-                warnings = ", ".join(filter(None, (warnings, f"stage range guessed: {embryo.stage_range}")))
+                warnings = join_warnings(warnings, f"stage range guessed: {embryo.stage_range}")
             made.append(make(embryo, grey, warnings))
     return made, failures
 

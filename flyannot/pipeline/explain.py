@@ -5,24 +5,26 @@ In a picture the embryo is grey. Patches that support a term are orange, patches
 
 import logging
 import re
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.encode.groups import group_images
+from flyannot.encode.groups import group_images, image_gene_ids
 from flyannot.files.atomic_file import atomic_folder
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.output_names import FileNames
 from flyannot.files.tables import write_table
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.quality import find_refusal
+from flyannot.images.quality import find_refusal, join_warnings
 from flyannot.pipeline.encoding import split_photographs
 from flyannot.pipeline.engine.images import image_columns, sort_images
 from flyannot.pipeline.loaded_model import load_model, require_stage_ranges_with_terms
+from flyannot.pipeline.stage_model import find_stage_warnings
 from flyannot.terms.explain import Explanation, explain_group, require_linear
 from flyannot.terms.training_set import training_rows
+from flyannot.terms.unlikeness import novelty_warnings
 
 log = logging.getLogger("flyannot")
 
@@ -130,10 +132,9 @@ def _explain_group(loaded, images, terms):
     """
     pictures = [(image.address, image.view) for image in images]
     greys, warnings, described, features, winner = loaded.encoder.encode_pictures(pictures)
-    for image, said in zip(images, warnings):
-        if why_not := find_refusal(said, loaded.encoder.extract.register != "none"):
-            log.warning("warning: %s: %s; annotate gives it no terms", image.name, why_not)
-    group = group_images(image_columns(images))
+    columns = image_columns(images)
+    _warn_of_pictures(loaded, images, columns, warnings, features)
+    group = group_images(columns)
     model = loaded.model
     X = training_rows(features, group, loaded.classify)
     values = model.decision_values(X)[0]
@@ -159,6 +160,29 @@ def _explain_group(loaded, images, terms):
         )
 
 
+def _warn_of_pictures(loaded, images, columns, warnings, features):
+    """Log a warning for each picture whose terms cannot be trusted, for the reasons that annotate names.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+    images : list of Image
+    columns : dict of their columns
+    warnings : list of their quality warnings
+    features : float array (n_images, n_features)
+    """
+    contradicted = find_stage_warnings(images)
+    unlike = [""] * len(images)
+    if loaded.known:
+        genes = image_gene_ids(columns)
+        _, unlike = novelty_warnings(loaded.known, features, genes, columns["view"])
+    for image, quality, novelty in zip(images, warnings, unlike):
+        if why_not := find_refusal(quality, loaded.encoder.extract.register != "none"):
+            log.warning("warning: %s: %s; annotate gives it no terms", image.name, why_not)
+        elif said := join_warnings(contradicted.get(image), novelty):
+            log.warning("warning: %s: %s", image.name, said)
+
+
 def draw_explanations(explained, folder, *, force=False):
     """Write a picture for every image and term, and a table of all contributions.
 
@@ -178,10 +202,10 @@ def draw_explanations(explained, folder, *, force=False):
         See `atomic_folder`.
     """
     rows = []
-    used = Counter()
+    file_names = FileNames()
     with atomic_folder(folder, force=force) as staged:
         for explanation in explained:
-            names = [_picture_name(explanation, number, used) for number in range(len(explanation.images))]
+            names = [file_names.choose(stem, ".png") for stem in _picture_stems(explanation)]
             for name, picture in zip(names, _pictures(explanation)):
                 picture.save(staged / name)
             rows += _table_rows(explanation, names)
@@ -236,17 +260,11 @@ def _table_rows(explanation, names):
             yield *about, f"{row:g}", f"{column:g}", f"{contribution:.9g}"
 
 
-def _picture_name(explanation, number, used: Counter):
-    """Return a file name for the picture of one image of a GroupExplanation.
-
-    number : the number of the image; used : Counter of the names so far, by which a repeated name gets a
-        number
-    """
-    gene = explanation.gene or explanation.images[number].name
-    parts = (gene, explanation.stage_range, explanation.term, str(number + 1))
-    name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.")[:60] or "x" for part in parts)
-    used[name.lower()] += 1
-    return f"{name}{'' if used[name.lower()] == 1 else f'-{used[name.lower()]}'}.png"
+def _picture_stems(explanation):
+    """Yield the name of the picture of each image of a GroupExplanation, without its suffix."""
+    for number, image in enumerate(explanation.images, 1):
+        parts = (explanation.gene or image.name, explanation.stage_range, explanation.term, str(number))
+        yield "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.")[:60] or "x" for part in parts)
 
 
 SUPPORTS_RGB, OPPOSES_RGB = (217, 95, 2), (20, 90, 190)  # distinct in all common kinds of colour vision

@@ -1,15 +1,18 @@
 """From images to descriptors.h5."""
 
+import logging
+import os
 from collections import Counter
 from functools import partial
 
 from flyannot.base.errors import FlyannotError
 from flyannot.base.text import pluralise
 from flyannot.encode.encoder import Encoder
-from flyannot.files.atomic_file import atomic_write, check_output
+from flyannot.files.atomic_file import atomic_write, check_outputs
 from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.output_names import FileNames
 from flyannot.files.tables import write_table
 from flyannot.images.address import address_from_name, photograph_name
 from flyannot.images.extract import choose_stride
@@ -19,6 +22,7 @@ from flyannot.pipeline.encoding import process_images
 from flyannot.pipeline.engine.images import ImagesInParts, read_selected_images, write_part
 from flyannot.pipeline.engine.parts import remove_parts
 
+log = logging.getLogger("flyannot")
 _COLUMNS_OF_PLACES = ("image", "gene", "fbgn", "stage_range", *EmbryoBox._fields)
 _N_NAMED = 5  # images with a quality warning that a summary names
 
@@ -42,6 +46,8 @@ def extract_task(images, out, options):
     -------
     task : Task; it raises a FlyannotError if not one image can be read
     """
+    if options.pictures:  # it may not be a folder of the images, whose pictures it could replace
+        check_outputs([options.pictures], {os.path.dirname(image.file) for image in images})
     of_stage_range = Counter(image.stage_range for image in images)
     options = choose_stride(options, max(of_stage_range.values(), default=0))
     header = Header("descriptors", {"extract": options.to_header()}, {})
@@ -147,11 +153,14 @@ def _write_beside(images, out, options):
 
     by_name = {image.name: image for image in images}
     with open_stored_file(out) as stored:
-        names = [name for s in stored.stage_ranges for name in stored.read_array(s, "image")]
-    for name in names:
+        names = sorted(name for s in stored.stage_ranges for name in stored.read_array(s, "image"))
+    file_names = FileNames()
+    paths = {name: options.pictures / file_names.choose(name, ".png") for name in names}
+    check_outputs(paths.values(), [image.file for image in images])
+    for name, path in paths.items():
         image = by_name.get(name) or by_name[photograph_name(name)]
-        path = options.pictures / f"{name.replace('/', '_')}.png"
-        check_output(path, [image.file])
+        if path.name != f"{name.replace('/', '_')}.png":
+            log.info("note: %s is the picture of %s", path, name)
         with atomic_write(path, keep_same=True) as beside:
             pixels = read_embryo_in_colour(address_from_name(image.file, name), options)
             Image.fromarray(pixels).save(beside, format="PNG")

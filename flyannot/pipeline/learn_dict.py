@@ -1,32 +1,32 @@
 """From descriptors.h5 to dictionary.h5: one dictionary per stage range, or one for all of them.
 
-The patches are in memory, or are read from their files as they are visited in data-parallel learning.
+The patches are in memory, or are read from their files as they are visited in data-parallel learning. A
+matrix in NumPy's format may take the place of descriptors; its rows are read as they are visited.
 """
 
 import logging
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from flyannot.base.errors import DataError
-from flyannot.base.stage_ranges import stage_range_rng
+from flyannot.base.errors import DataError, InputError
 from flyannot.base.text import pluralise
-from flyannot.files.digest import json_digest
-from flyannot.files.hdf5.descriptors import count_patches, read_patches
+from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
 from flyannot.files.hdf5.file_cache import close_cached_files
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.writing import create_stored_file, header_mismatch
+from flyannot.files.matrix import is_matrix_file, open_matrix
 from flyannot.jobs.executor import Executor
 from flyannot.jobs.resources import available_bytes, limit_blas_threads, require_memory
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, digests_by_path, open_compatible
 from flyannot.pipeline.engine.parts import part_path, remove_parts
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
 from flyannot.pipeline.options import BYTES_OF_WORKER, PATCHES_PER_ATOM
-from flyannot.pipeline.patch_blocks import NormalisedPatches, build_patch_blocks
+from flyannot.pipeline.samples import MatrixSamples, PatchSamples, join_name
 from flyannot.sparse.data_parallel import (
     LearningPlan,
     LearningProgress,
@@ -36,12 +36,12 @@ from flyannot.sparse.data_parallel import (
     learn_in_rounds,
     visit_part,
 )
-from flyannot.sparse.fit import EpochRecord, has_small_gain, learn_dictionary, random_patches
+from flyannot.sparse.fit import EpochRecord, has_small_gain, learn_dictionary, random_patches, unscaled_record
 from flyannot.sparse.learners import LEARNERS
+from flyannot.sparse.stored_codes import PositiveConstraints
 
 log = logging.getLogger("flyannot")
 _VERBOSE = logging.DEBUG + 5  # level of the messages that -v shows
-_BYTES_OF_PATCH = 330  # a descriptor, and its codes of this epoch and the last
 _WORTH_SENDING = 20_000  # patches; sending fewer to workers takes longer than visiting them here
 
 
@@ -49,6 +49,14 @@ def build_task(request):
     """Build the Task that learns dictionaries, for a StepRequest of `flyannot learn-dict`."""
     stage_ranges = request.selection.stage_range
     paths = request.inputs["descriptors"]
+    if any(map(is_matrix_file, paths)):
+        if len(paths) > 1 or stage_ranges:
+            fault = f"{len(paths)} files were named" if len(paths) > 1 else "a matrix has no stage ranges"
+            raise InputError(
+                f"a dictionary is learned from all rows of one matrix, and {fault}",
+                fix=f"flyannot learn-dict {next(filter(is_matrix_file, paths))} -o {request.out}",
+            )
+        return learn_matrix_task(paths[0], request.out, request.options, seed=request.seed)
     return learn_task(paths, request.out, request.options, seed=request.seed, stage_ranges=stage_ranges)
 
 
@@ -73,23 +81,83 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
         If no stage range has enough patches. If only some have too few, they are left out with a warning.
     """
     options = options.resolve()
+    if options.positive:
+        raise InputError("--positive is for a matrix, and patches have mean 0", fix="leave out --positive")
     with open_compatible(paths, "descriptors") as files:
         chosen = choose_stage_ranges(files, stage_ranges)
         wanted = [tuple(chosen)] if options.shared else [(s,) for s in chosen]
-        dictionaries = _choose_n_atoms(files, wanted, options)
-        chosen = [s for stage_ranges in dictionaries for s in stage_ranges]
-        n_atoms = {_join_name(ranges): own_options.n_atoms for ranges, own_options in dictionaries.items()}
-        if len(set(n_atoms.values())) == 1:
-            (n_atoms,) = set(n_atoms.values())
-        learned = options.to_header() | {"n_atoms": n_atoms, "stage_ranges": chosen}
+        dictionaries = _choose_n_atoms([PatchSamples(files, ranges) for ranges in wanted], options)
         digests = digests_by_path(files)
         made_of = {"descriptors": list(digests.values())}
-        header = Header("dictionary", files[0].options | {"learn-dict": learned}, made_of, seed)
+        header = _header(files[0].options, options, dictionaries, made_of, seed)
+
+    @contextmanager
+    def open_samples():
+        with open_compatible(paths, "descriptors", digests=digests) as files:
+            yield lambda stage_ranges: PatchSamples(files, stage_ranges)
+
+    return _dictionary_task(out, header, dictionaries, open_samples, paths)
+
+
+def learn_matrix_task(path, out, options, *, seed=0):
+    """Build the task that learns a dictionary from the rows of a matrix.
+
+    With the same options it gives the bits of the estimator `DictionaryLearning` with random_state=seed.
+
+    Parameters
+    ----------
+    path : Path of the matrix, in NumPy's format
+    out, options, seed : as in `learn_task`
+
+    Raises
+    ------
+    InputError, DataError
+        If the file is no matrix of real numbers, or has fewer rows than atoms.
+    """
+    matrix = open_matrix(path)
+    options = options.resolve(matrix.shape[1])
+    samples = MatrixSamples(matrix, options)
+    dictionaries = _choose_n_atoms([samples], options)
+    header = _header({}, options, dictionaries, {"matrix": [file_digest(path)]}, seed)
+    return _dictionary_task(out, header, dictionaries, lambda: nullcontext(lambda _: samples), [path])
+
+
+def _header(made_with, options, dictionaries, made_of, seed):
+    """Return the Header of a dictionary file.
+
+    Parameters
+    ----------
+    made_with : dict, the options in the header of the inputs
+    options : LearnOptions
+    dictionaries : dict, tuple of stage ranges -> LearnOptions with the number of atoms
+    made_of : dict, role of the inputs -> list of digests
+    seed : int
+    """
+    n_atoms = {join_name(ranges): own_options.n_atoms for ranges, own_options in dictionaries.items()}
+    if len(set(n_atoms.values())) == 1:
+        (n_atoms,) = set(n_atoms.values())
+    chosen = [s for stage_ranges in dictionaries for s in stage_ranges]
+    learned = options.to_header() | {"n_atoms": n_atoms, "stage_ranges": chosen}
+    return Header("dictionary", made_with | {"learn-dict": learned}, made_of, seed)
+
+
+def _dictionary_task(out, header, dictionaries, open_samples, inputs):
+    """Build the task that learns dictionaries and writes them to one file.
+
+    Parameters
+    ----------
+    out : Path of the dictionary file
+    header : Header
+    dictionaries : dict, tuple of stage ranges -> LearnOptions with the number of atoms
+    open_samples : function that returns a context manager, which yields a function from a tuple of stage
+        ranges to `PatchSamples` or `MatrixSamples`
+    inputs : list of Path
+    """
 
     def make(execution):
-        with open_compatible(paths, "descriptors", digests=digests) as files, limit_blas_threads():
+        with open_samples() as samples_of, limit_blas_threads():
             learned = {
-                stage_ranges: _learn(files, stage_ranges, out, header, own_options, execution)
+                stage_ranges: _learn(samples_of(stage_ranges), out, header, own_options, execution)
                 for stage_ranges, own_options in dictionaries.items()
             }
         runs = {s: run for stage_ranges, run in learned.items() for s in stage_ranges}
@@ -99,58 +167,50 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
             for stage_range, (D, records, count) in runs.items():
                 write_dictionary(file, stage_range, D, records, n_patches=count)
         remove_parts(out)
-        summary = "\n".join(_summary(_join_name(ranges), *run) for ranges, run in learned.items())
+        words = ("row", "rows") if "matrix" in header.inputs else ("patch", "patches")
+        summary = "\n".join(_summary(join_name(ranges), *run, words=words) for ranges, run in learned.items())
         return Outcome(out, True, summary)
 
     trace = out.with_suffix(".trace.csv")
-    return FileTask(out, header, make, paths, tables={trace: ("stage_range", "epoch", "objective")})
+    return FileTask(out, header, make, inputs, tables={trace: ("stage_range", "epoch", "objective")})
 
 
-def _join_name(stage_ranges):
-    """Return the name of the dictionary of some stage ranges, for messages and as seed of its generator."""
-    return stage_ranges[0] if len(stage_ranges) == 1 else "all"
-
-
-def _choose_n_atoms(files, wanted, options):
-    """Return the options with a number of atoms for every dictionary with enough patches.
+def _choose_n_atoms(wanted, options):
+    """Return the options with a number of atoms for every dictionary with enough samples.
 
     Parameters
     ----------
-    files : open descriptors files
-    wanted : list of tuples of stage ranges, one for each dictionary
+    wanted : list of PatchSamples or MatrixSamples, one for each dictionary
     options : LearnOptions
 
     Returns
     -------
     chosen : dict, tuple of stage ranges -> LearnOptions
     """
-    counts = {stage_ranges: sum(_count_patches(files, stage_ranges)) for stage_ranges in wanted}
-    n_atoms = {stage_ranges: options.n_atoms_for(count) for stage_ranges, count in counts.items()}
+    n_atoms = {samples.stage_ranges: options.n_atoms_for(len(samples)) for samples in wanted}
     few = [
-        pluralise(count, f"patch of {', '.join(ranges)}", f"patches of {', '.join(ranges)}")
-        for ranges, count in counts.items()
-        if not n_atoms[ranges]
+        pluralise(len(samples), *(f"{word} of {', '.join(samples.stage_ranges)}" for word in samples.words))
+        for samples in wanted
+        if not n_atoms[samples.stage_ranges]
     ]
     atoms = pluralise(options.n_atoms or 1, "atom")
-    most = max(map(options.n_most, counts.values()))
-    if len(few) == len(counts):
+    most = max(options.n_most(len(samples)) for samples in wanted)
+    if len(few) == len(wanted):
         raise DataError(
             f"{' and '.join(few)}: too few for {atoms}",
-            fix=f"lower n-atoms to {max(1, most // PATCHES_PER_ATOM)} or leave it out, lower stride-px at "
-            "extraction, or add images",
+            fix=f"lower n-atoms to {max(1, most // PATCHES_PER_ATOM)} or leave it out, {wanted[0].remedy}",
         )
     for patches in few:
         log.warning("warning: left out, too few for %s: %s", atoms, patches)
     return {stage_ranges: replace(options, n_atoms=n) for stage_ranges, n in n_atoms.items() if n}
 
 
-def _learn(files, stage_ranges, out, header, options, execution):
+def _learn(samples, out, header, options, execution):
     """Learn one dictionary, starting from its last checkpoint if there is one.
 
     Parameters
     ----------
-    files : list of StoredFile of descriptors
-    stage_ranges : tuple of the stage ranges of the dictionary
+    samples : PatchSamples or MatrixSamples
     out : Path of the dictionary file
     header : its Header
     options : LearnOptions
@@ -160,30 +220,33 @@ def _learn(files, stage_ranges, out, header, options, execution):
     -------
     D : float32 array (n_atoms, n_descriptor)
     records : list of EpochRecord
-    n_patches : int
+    n_samples : int
     """
-    name = _join_name(stage_ranges)
-    place = stage_ranges[0]
+    name = samples.name
+    place = samples.stage_ranges[0]
     path = part_path(out, json_digest([place, header.options, header.inputs, header.seed]))
     checkpoint = _Checkpoint(path, replace(header, kind="checkpoint"), place)
-    rng = stage_range_rng(header.seed, name)
+    rng = samples.rng(header.seed)
     if options.data_parallel:
-        return _learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng)
-    count = options.n_most(sum(_count_patches(files, stage_ranges)))
+        return _learn_data_parallel(samples, checkpoint, options, execution, rng)
+    count = options.n_most(len(samples))
     require_memory(
-        _BYTES_OF_PATCH * count,
-        f"learning from {count:,} patches in memory",
-        fix="add --data-parallel 16, which reads them as they are visited, or --max-patches auto",
+        samples.bytes_for(count),
+        f"learning from {count:,} {samples.words[1]} in memory",
+        fix="add --data-parallel 16, which keeps nothing of them in memory, or --max-patches auto",
     )
-    X = NormalisedPatches(_choose_patches(files, stage_ranges, count, rng))
-    _warn_of_few_patches(name, len(X), options.n_atoms)
-    learner = LEARNERS[options.learner](
-        random_patches(X, options.n_atoms, rng), len(X), lam=options.lam, **vars(options.settings())
-    )
+    X = samples.draw(count, rng)
+    _warn_of_few_samples(samples, len(X), options.n_atoms)
+    settings = vars(options.settings())
+    positive = PositiveConstraints("codes" in options.positive, "atoms" in options.positive)
+    if any(positive):
+        settings = settings | {"positive": positive}
+    D = random_patches(X, options.n_atoms, rng, positive=positive.atoms)
+    learner = LEARNERS[options.learner](D, len(X), lam=options.lam / samples.scale, **settings)
     state, records = checkpoint.read(name)
     if state:
         learner.restore(state)
-    progress = ProgressCount(execution.progress, (options.n_epochs - len(records)) * len(X), "patch")
+    progress = ProgressCount(execution.progress, (options.n_epochs - len(records)) * len(X), samples.words[0])
     epochs = learn_dictionary(
         X,
         learner,
@@ -195,37 +258,26 @@ def _learn(files, stage_ranges, out, header, options, execution):
     )
     while not has_small_gain(records, options.tol) and (record := next(epochs, None)):
         records.append(record)
-        _log_record(name, record, options.n_epochs)
+        _log_record(samples, record, options.n_epochs)
         checkpoint.write(learner.state(), records)
     progress.finish()
-    return np.asarray(learner.D), records, len(X)
+    return np.asarray(learner.D, samples.dtype), _unscaled(records, samples), len(X)
 
 
-def _count_patches(files, stage_ranges):
-    """Return the number of patches of each stage range in all files."""
-    return [sum(count_patches(file, s) for file in files) for s in stage_ranges]
+def _unscaled(records, samples):
+    """Return a list of EpochRecord in the units of the samples."""
+    return [unscaled_record(record, samples.scale) for record in records]
 
 
-def _choose_patches(files, stage_ranges, n, rng):
-    """Return n patches of all files, drawn at random."""
-    ends = np.cumsum(_count_patches(files, stage_ranges))
-    rows = np.arange(ends[-1])
-    if n < len(rows):
-        rows = np.sort(rng.choice(len(rows), n, replace=False))
-    parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
-    starts = [0, *ends[:-1]]
-    picked = [read_patches(files, s, part - start) for s, part, start in zip(stage_ranges, parts, starts)]
-    return picked[0] if len(picked) == 1 else np.concatenate(picked)
+def _summary(name, D, records, count, *, words):
+    """Return a line on one dictionary: its numbers of atoms and of samples.
 
-
-def _summary(name, D, records, count):
-    """Return a line on one dictionary: its numbers of atoms and of patches.
-
-    name : of the dictionary; D : its atoms; records : list of EpochRecord; count : number of patches
+    name : of the dictionary; D : its atoms; records : list of EpochRecord; count : number of samples; words :
+    one sample, and several
     """
     n_unused = records[-1].n_unused_atoms
     unused = f", {n_unused:,} of them unused" if n_unused else ""
-    return f"{name:>5}: {pluralise(len(D), 'atom')} from {pluralise(count, 'patch', 'patches')}{unused}"
+    return f"{name:>5}: {pluralise(len(D), 'atom')} from {pluralise(count, *words)}{unused}"
 
 
 @dataclass(frozen=True)
@@ -255,23 +307,24 @@ class _Checkpoint:
             write_checkpoint(file, self.place, state, records)
 
 
-def _warn_of_few_patches(name, n_patches, n_atoms):
-    """Log a warning if there are few patches per atom, because atoms then copy single patches.
-
-    name : of the dictionary
-    """
-    if n_patches < PATCHES_PER_ATOM * n_atoms:
-        fewer = max(1, n_patches // PATCHES_PER_ATOM)
+def _warn_of_few_samples(samples, n_samples, n_atoms):
+    """Log a warning if there are few samples per atom, because atoms then copy single samples."""
+    if n_samples < PATCHES_PER_ATOM * n_atoms:
+        fewer = max(1, n_samples // PATCHES_PER_ATOM)
+        words = samples.words[1]
         log.warning(
-            f"warning: {name}: {n_patches / n_atoms:.1f} patches per atom; with fewer than about "
-            f"{PATCHES_PER_ATOM}, atoms repeat single patches: use --n-atoms {fewer}, or more images"
+            f"warning: {samples.name}: {n_samples / n_atoms:.1f} {words} per atom; with fewer than about "
+            f"{PATCHES_PER_ATOM}, atoms repeat single {words}: use --n-atoms {fewer}, or more "
+            f"{samples.source}"
         )
 
 
-def _log_record(name, record, n_epochs):
+def _log_record(samples, record, n_epochs):
     """Log a line for a record of the trace, and a second one with -v."""
+    record = unscaled_record(record, samples.scale)
     log.info(
-        f"{name:>5}  epoch {record.epoch}/{n_epochs}  {record.n_visits:,} patches  {record.seconds:.1f} s"
+        f"{samples.name:>5}  epoch {record.epoch}/{n_epochs}  {record.n_visits:,} {samples.words[1]}  "
+        f"{record.seconds:.1f} s"
     )
     stored = "" if np.isnan(record.objective_stored) else f"; with stored codes {record.objective_stored:.5f}"
     log.log(
@@ -281,43 +334,43 @@ def _log_record(name, record, n_epochs):
     )
 
 
-def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng):
-    """Learn one dictionary in rounds, in each of which several workers learn from their blocks of patches.
+def _learn_data_parallel(samples, checkpoint, options, execution, rng):
+    """Learn one dictionary in rounds, in each of which several workers learn from their blocks of samples.
 
     Parameters
     ----------
-    files, stage_ranges, options, execution : as in `_learn`
-    name : of the dictionary
+    samples, options, execution : as in `_learn`
     checkpoint : _Checkpoint
     rng : numpy Generator
 
     Returns
     -------
-    As `_learn`; each patch that was used counts once.
+    As `_learn`; each sample that was used counts once.
     """
-    source = build_patch_blocks(files, stage_ranges)
-    n_patches = int(source.sizes.sum())
-    if options.n_most(n_patches) < n_patches:
+    name = samples.name
+    source = samples.blocks()
+    n_samples = int(source.sizes.sum())
+    if options.n_most(n_samples) < n_samples:
         source = source.at_most(options.max_patches, rng)
-        n_patches = int(source.sizes.sum())
-    _warn_of_few_patches(name, n_patches, options.n_atoms)
+        n_samples = int(source.sizes.sum())
+    _warn_of_few_samples(samples, n_samples, options.n_atoms)
     plan = LearningPlan(
         options.data_parallel,
         options.n_epochs,
-        options.lam,
+        options.lam / samples.scale,
         options.settings(),
         tuple(rng.integers(2**63, size=2).tolist()),
         options.tol,
     )
     first, held = draw_initial_state(source, options.n_atoms, plan)
     progress = restored = _restore_progress(first, *checkpoint.read(name))
-    count = ProgressCount(execution.progress, options.n_epochs * n_patches, "patch")
+    count = ProgressCount(execution.progress, options.n_epochs * n_samples, samples.words[0])
     count.add(progress.atoms.n_visits)
     n_records = len(restored.records)
     with _workers_that_fit(execution.workers) as workers:
         for progress in learn_in_rounds(source, held, restored, plan, _build_runner(workers, count)):
             for record in progress.records[n_records:]:
-                _log_record(name, record, options.n_epochs)
+                _log_record(samples, record, options.n_epochs)
             n_records = len(progress.records)
             so_far = {"n_rounds": progress.n_rounds, "seconds": progress.seconds}
             checkpoint.write(progress.atoms._asdict() | so_far, progress.records)
@@ -326,10 +379,11 @@ def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, executi
     if plan.tol is not None and has_converged(progress, plan):
         before, last = progress.records[-2:]
         log.info(
-            f"{name:>5}  {last.n_visits:,} visits to patches instead of {before.n_visits:,} lower the "
-            f"objective by {1 - last.objective / before.objective:.2%}, less than {100 * plan.tol:g}%"
+            f"{name:>5}  {last.n_visits:,} visits to {samples.words[1]} instead of {before.n_visits:,} lower "
+            f"the objective by {1 - last.objective / before.objective:.2%}, less than {100 * plan.tol:g}%"
         )
-    return np.asarray(progress.atoms.D), progress.records, min(n_patches, progress.atoms.n_visits)
+    records = _unscaled(progress.records, samples)
+    return np.asarray(progress.atoms.D), records, min(n_samples, progress.atoms.n_visits)
 
 
 @contextmanager

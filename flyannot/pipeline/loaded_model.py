@@ -73,8 +73,20 @@ def load_model(path, digest, stage_range):
 
 
 def stage_ranges_with_terms(stored):
-    """Return the stage ranges for which an open model has terms, in order."""
-    return [s for s in stored.stage_ranges if read_terms(stored, s)]
+    """Return the stage ranges for which an open model has terms, in order.
+
+    Raises
+    ------
+    InputError
+        If it is the stage model, whose terms are stage ranges.
+    """
+    terms = {s: read_terms(stored, s) for s in stored.stage_ranges}
+    if any(set(of_range) == set(STAGE_RANGES) for of_range in terms.values()):
+        raise InputError(
+            f"{stored.path.stem} is the stage model, which has no terms of anatomy",
+            fix="name a model of terms, such as blastoderm; for stage ranges: flyannot check --stages",
+        )
+    return [s for s in stored.stage_ranges if terms[s]]
 
 
 def require_stage_ranges_with_terms(stored, images):

@@ -19,6 +19,7 @@ from flyannot.base.options import (
     option,
 )
 from flyannot.base.stage_ranges import StageRangeType
+from flyannot.base.views import ViewType
 from flyannot.sparse.learners import LEARNERS
 
 N_ATOMS = 1000  # default if there are enough patches
@@ -28,9 +29,28 @@ BYTES_OF_WORKER = 300 * 2**20  # measured: 237 to 252 MB, in rounds of 150,000 p
 WORTH_MORE = 0.005  # fraction of the objective that twice as many patches must gain
 
 
+class ColumnNamesType(OptionType):
+    """The type of an option whose value says how columns are called in tables: image=imagen,gene=gen."""
+
+    name = "COLUMN=NAME,..."
+    words = "COLUMN=NAME, such as image=imagen,gene=gen"
+
+    def parse(self, value):
+        """Check the columns, and return the text."""
+        from flyannot.dataset.folder import COLUMNS  # imported here, so that `--help` stays quick
+
+        for pair in str(value).split(","):
+            column, _, name = map(str.strip, pair.partition("="))
+            if not name:
+                raise ValueError(self.words)
+            if column not in COLUMNS:
+                raise ValueError(f"{self.words}; the columns are {', '.join(COLUMNS)}")
+        return str(value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Selection(Options):
-    """The stage ranges and views of images to which a step is limited."""
+    """The stage ranges and views of images to which a step is limited, and how they are found in tables."""
 
     table: ClassVar[str] = "select"
 
@@ -41,13 +61,22 @@ class Selection(Options):
         stands_for="all",
     )
     view: tuple = option(
-        (), TupleType(TextType()), "Only images of this view (repeatable), such as lateral.", stands_for="all"
+        (), TupleType(ViewType()), "Only images of this view (repeatable), such as lateral.", stands_for="all"
     )
     guess_stages: bool = option(
         False,
         FlagType(),
         "Guess the stage range of every image that has none (or unknown, ?, NA) from its picture. Such "
         "images get a warning: four in ten guesses are wrong.",
+        more=True,
+    )
+    recursive: bool = option(
+        False, FlagType(), "Also take the pictures in folders below a folder of pictures.", more=True
+    )
+    columns: tuple = option(
+        (),
+        TupleType(ColumnNamesType()),
+        "The names that columns have in your tables, such as image=imagen,gene=gen.",
         more=True,
     )
 
@@ -154,7 +183,17 @@ class LearnOptions(Options):
         False, FlagType(), "Learn one dictionary from all stage ranges, instead of one for each."
     )
     lam: float | None = option(
-        None, FloatType(above=0), "Weight of the L1 norm.", stands_for="1.2 / sqrt(128), about 0.106"
+        None,
+        FloatType(above=0),
+        "Weight of the L1 norm.",
+        stands_for="1.2 / sqrt(128), about 0.106; 1.2 / sqrt(number of columns) for a matrix",
+    )
+    positive: tuple = option(
+        (),
+        TupleType(ChoiceType(("codes", "atoms"))),
+        "Exclude negative codes, or negative numbers in atoms (repeatable). For a matrix and --learner scc.",
+        more=True,
+        in_header=UNLESS_DEFAULT,
     )
     data_parallel: int | None = option(
         None,
@@ -199,13 +238,22 @@ class LearnOptions(Options):
                 f"the learner {self.learner} cannot learn data-parallel",
                 fix=f"leave out --data-parallel and --max-patches auto, or use --learner {able}",
             )
+        if self.positive and (self.data_parallel or not LEARNERS[self.learner].takes_positive):
+            how = "data-parallel learning" if self.data_parallel else f"the learner {self.learner}"
+            raise InputError(
+                f"{how} cannot exclude negative values",
+                fix="leave out --positive, or learn with --learner scc in memory",
+            )
 
-    def resolve(self):
-        """Return a copy with numbers for `lam` and `n_epochs`: the learner's defaults if none were given."""
+    def resolve(self, n_features=128):
+        """Return a copy with numbers for `lam` and `n_epochs`: the defaults if none were given.
+
+        n_features : int, the number of columns of the samples; 128 for patches, also those with intensity
+        """
         from flyannot.sparse.fit import default_lam  # numba would slow `--help`
 
         n_epochs = self.n_epochs or LEARNERS[self.learner].default_n_epochs(self.settings())
-        return replace(self, lam=self.lam or float(default_lam(128)), n_epochs=n_epochs)
+        return replace(self, lam=self.lam or float(default_lam(n_features)), n_epochs=n_epochs)
 
     def to_header(self):
         """Return the resolved options by name, as JSON, with all options of the learner."""

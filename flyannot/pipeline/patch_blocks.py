@@ -11,7 +11,7 @@ from flyannot.files.hdf5.descriptors import count_patches
 from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.images.sift import normalise_descriptors
 
-_UNIT = 256  # patches; a small part of a large image, because neighbouring patches are alike
+UNIT = 256  # patches; a small part of a large image, because neighbouring patches are alike
 
 
 class NormalisedPatches:
@@ -30,7 +30,7 @@ class NormalisedPatches:
 class BlockRows(NamedTuple):
     """Consecutive patches in one file that belong to one block; its fields are ints.
 
-    Blocks of _UNIT patches are counted through all files. A list of BlockRows converts to an int array (n,
+    Blocks of UNIT patches are counted through all files. A list of BlockRows converts to an int array (n,
     5).
     """
 
@@ -77,7 +77,7 @@ class ImagesToCheck:
 
 @dataclass(frozen=True, eq=False)
 class PatchBlocks:
-    """The patches of one or more stage ranges in descriptors files, divided into blocks of _UNIT patches.
+    """The patches of one or more stage ranges in descriptors files, divided into blocks of UNIT patches.
 
     Blocks are counted through all files: a block may lie in two images or two files.
 
@@ -112,9 +112,7 @@ class PatchBlocks:
 
     def at_most(self, n_patches, rng):
         """Draw blocks at random that have at most `n_patches` patches together; at least one block."""
-        order = rng.permutation(len(self.sizes))
-        n_units = np.searchsorted(np.cumsum(self.sizes[order]), n_patches, side="right")
-        units = np.sort(order[: max(1, n_units)])
+        units = draw_blocks(self.sizes, n_patches, rng)
         return replace(self, pieces=self._select_pieces(units), sizes=self.sizes[units])
 
     def _select_pieces(self, units):
@@ -155,6 +153,16 @@ class PatchBlocks:
         return opened.read_array(stage_range, "descriptors", piece.first, piece.stop)
 
 
+def draw_blocks(sizes, n_samples, rng):
+    """Draw blocks at random that have at most `n_samples` samples together; return their numbers, ascending.
+
+    sizes : int array (n_blocks,), the number of samples of each block; one block is always drawn
+    """
+    order = rng.permutation(len(sizes))
+    n_units = np.searchsorted(np.cumsum(sizes[order]), n_samples, side="right")
+    return np.sort(order[: max(1, n_units)])
+
+
 def build_patch_blocks(files, stage_ranges):
     """Build the PatchBlocks of descriptors files: their patches, divided into blocks to read one by one.
 
@@ -171,13 +179,13 @@ def build_patch_blocks(files, stage_ranges):
             if stage_range in file.stage_ranges:
                 images[f, s] = file.read_array(stage_range, "first")
         ends = np.cumsum([0, *(count_patches(file, stage_range) for file in files)])
-        cuts = np.unique(np.append(np.arange(0, ends[-1], _UNIT), ends))
+        cuts = np.unique(np.append(np.arange(0, ends[-1], UNIT), ends))
         start, stop = cuts[:-1], cuts[1:]
         file = np.searchsorted(ends, start, side="right") - 1
         rows = start - ends[file], stop - ends[file]
-        columns = n_units + start // _UNIT, file, np.full(len(start), s), *rows
+        columns = n_units + start // UNIT, file, np.full(len(start), s), *rows
         of_stage_ranges.append(np.stack(columns, axis=1))
-        n_units += -(-ends[-1] // _UNIT)
+        n_units += -(-ends[-1] // UNIT)
     pieces = np.concatenate(of_stage_ranges)
     sizes = np.bincount(pieces[:, 0], weights=pieces[:, 4] - pieces[:, 3]).astype(np.int64)
     paths = [(file.path, file.digest) for file in files]

@@ -4,13 +4,14 @@ Pooling images gives the same features as `extract` followed by `pool`, but stor
 """
 
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
 from flyannot.base.errors import DataError, InputError
-from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.stage_ranges import NO_STAGE_RANGE, STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.paths import TABLE_SUFFIXES
 from flyannot.encode.encoder import INEXACT, add_inexact_warning
@@ -22,6 +23,7 @@ from flyannot.files.hdf5.header import Header, add_step_options, step_chain
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, read_unverified_kind
 from flyannot.files.hdf5.supplied import resolve_model_path
 from flyannot.files.hdf5.writing import describe_changes
+from flyannot.files.matrix import is_matrix_file
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
 from flyannot.pipeline.encoding import encode_images, load_encoder
@@ -47,6 +49,11 @@ def build_task(request):
     if read_unverified_kind(dictionary) == "model":
         with open_stored_file(dictionary, "model") as stored:
             request = replace(request, options=read_options(stored, PoolOptions))
+    if any(map(is_matrix_file, sources)):
+        raise InputError(
+            "the rows of a matrix are coded, but not pooled",
+            fix=f"flyannot code {sources[0]} {dictionary} -o codes.h5",
+        )
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
         images = read_selected_images(sources[0], request.selection)
         return pool_images_task(images, dictionary, request.out, request.options)
@@ -127,10 +134,17 @@ def pool_images_task(images, dictionary, out, options):
     )
 
 
+@contextmanager
 def _open_atoms(path):
     """Open a dictionary file, or a model file, which has the dictionary of its features."""
     kind = "model" if read_unverified_kind(path) == "model" else "dictionary"
-    return open_stored_file(path, kind)
+    with open_stored_file(path, kind) as stored:
+        if NO_STAGE_RANGE in stored.stage_ranges:
+            raise DataError(
+                f"{path} was learned from a matrix, and not from pictures",
+                fix="code matrices with it by flyannot code; for pictures, learn one from flyannot extract",
+            )
+        yield stored
 
 
 def _header(atoms, options, stage_ranges, inputs):

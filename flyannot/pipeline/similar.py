@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -81,8 +82,8 @@ def write_search_results(out, results, index, *, force=False):
     """
     text = format_table(COLUMNS, (row for result in results for row in _rows(result, index)))
     pictures = (result.query.picture for result in results)
-    inputs = [index.stored.path, *(image_path(picture) for picture in pictures if picture)]
-    write_text_output(out, text, inputs, force=force)
+    named = [index.stored.path, *(image_path(picture) for picture in pictures if picture)]
+    write_text_output(out, text, chain(named, index.picture_paths()), force=force)
 
 
 def _rows(result, index):
@@ -178,6 +179,10 @@ class SimilarityIndex:
         number : int, the index of the image in the stage range
         """
         return self._pictures.paths.get(self.columns[stage_range]["image"][number])
+
+    def picture_paths(self):
+        """Yield the paths of the pictures of the file that exist."""
+        yield from map(image_path, self._pictures.paths.values())
 
     @cached_property
     def _pictures(self):

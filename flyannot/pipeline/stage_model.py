@@ -15,7 +15,8 @@ from flyannot.base.text import pluralise
 from flyannot.encode.groups import normalise_features
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.supplied import STAGE_MODEL
-from flyannot.images.quality import find_refusal
+from flyannot.images.picture import read_unevenness
+from flyannot.images.quality import find_refusal, join_warnings
 from flyannot.jobs.executor import map_ordered
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.terms.unlikeness import UNLIKE
@@ -27,6 +28,11 @@ LOOKS_LIKE = "looks like"  # begins the warning about a picture that contradicts
 # A picture contradicts a stage range if another one has 100 times its odds.  Of the photographs with which
 # docs/models.md tests the stage model, fewer than 1 in 20 then contradict their true stage range.
 _ODDS_RATIO = 100.0
+_BLASTODERM = "4-6"
+# By `measure_unevenness`.  30 photographs of stage range 4-6 have at most 0.113.  Of the photographs that
+# docs/pictures/make_models.py simulates from 1,337 patterns, 3% have more than 0.12.
+_MOST_UNEVEN = 0.12
+UNEVEN = "uneven for a blastoderm: folds or organs?"  # a warning
 
 
 def log_odds(model, X):
@@ -104,10 +110,23 @@ def guess_stage_ranges(images):
     return [guesses.get(image, image) for image in images if image.stage_range or image in guesses]
 
 
-def find_other_stage_ranges(images):
-    """Return a dict, Image -> the stage range that it looks like.
+@lru_cache(maxsize=2**16)
+def is_uneven(address):
+    """Return whether the embryo of a picture has a surface too uneven for a blastoderm; False if unknown.
 
-    It has the images that contradict their own stage range, and the rated images without one.
+    address : path or address of the picture, as `Image.address`
+    """
+    try:
+        return bool(read_unevenness(address, load_stage_model().encoder.extract) > _MOST_UNEVEN)
+    except DataError:
+        return False
+
+
+def find_stage_warnings(images):
+    """Return a dict, Image -> warning, of the images whose picture contradicts their stage range.
+
+    Warnings are "looks like 13-16" and `UNEVEN`.  Rated images without a stage range are in it with the
+    stage range that they look like.
 
     images : list of Image
         Synthetic images are not rated, because they are drawn, and images whose stage range was guessed.
@@ -117,9 +136,17 @@ def find_other_stage_ranges(images):
     for image, odds in zip(rated, map_ordered(_rate_image, rated)):
         own = image.stage_range
         if odds is not None and (not own or contradicted(odds)[0, STAGE_RANGES.index(own)]):
-            found[image] = STAGE_RANGES[odds.argmax()]
+            found[image] = f"{LOOKS_LIKE} {STAGE_RANGES[odds.argmax()]}"
+    blastoderms = [image for image in rated if image.stage_range == _BLASTODERM]
+    for image, uneven in zip(blastoderms, map_ordered(_is_uneven_image, blastoderms)):
+        if uneven:
+            found[image] = join_warnings(found.get(image), UNEVEN)
     return found
 
 
 def _rate_image(image):
     return rate_stage_ranges(image.address)
+
+
+def _is_uneven_image(image):
+    return is_uneven(image.address)

@@ -183,7 +183,7 @@ def _build_page(run, ids, shown, wanted):
     is_run = len(run.files) > 1 or not answers  # the folder of other predictions may be any
     return Page(
         f"Expression patterns: {run.folder.absolute().name if is_run else answers.path.stem}",
-        facts=_render_facts(ranges, [groups for _, groups, _ in parts], scores),
+        facts=_render_facts(ranges, [groups for _, groups, _ in parts], scores, learned),
         sections=[
             ("groups", "Genes", _render_groups(run, ranges, list(learned))),
             (PATTERNS, "Map of patterns", render("patterns.html") if ranges else ""),
@@ -228,21 +228,18 @@ def describe_skipped(run):
 
 
 def describe_reliability(learned):
-    """Describe how often suggested terms are right in cross-validation, and which terms are unreliable.
+    """Describe which terms are unreliable.
 
-    `learned` is a dict from stage range to its LearnedTerms. Returns a list with one text, or [] if nothing
-    is known.
+    `learned` is a dict from stage range to its LearnedTerms. Returns a list with one text, or [] if no term
+    is.
     """
     terms = [term for of_range in learned.values() for term in of_range]
-    sentences = []
-    if (precision := expected_precision(terms)) is not None:
-        sentences.append(f"In cross-validation, {100 * precision:.0f}% of the suggested terms were right.")
-    if weak := describe_weak_terms(terms):
-        sentences.append(to_sentence(weak))
-        is_tested = any(term.auc is not None for term in terms)
-        trust = "How far to trust each term stands beside its probability."
-        sentences.append(trust if is_tested else "Take every answer as a guess.")
-    return [" ".join(sentences)] if sentences else []
+    weak = describe_weak_terms(terms)
+    if not weak:
+        return []
+    is_tested = any(term.auc is not None for term in terms)
+    trust = "How far to trust each term stands beside its probability."
+    return [f"{to_sentence(weak)} {trust if is_tested else 'Take every answer as a guess.'}"]
 
 
 def _render_groups(run, ranges, predicted):
@@ -285,14 +282,15 @@ def _run_of_pictures(run, predicted):
     return f"--data-set PICTURES --output learned{stage_range} --set train.adapt={name}"
 
 
-def _render_facts(ranges, shown, scores):
-    """Render the HTML line below the title: numbers of genes and images, stage ranges, and the mean AUC.
+def _render_facts(ranges, shown, scores, learned):
+    """Render the HTML line below the title: numbers of genes and images, stage ranges, mean AUC, precision.
 
     Parameters
     ----------
     ranges : list of the stage ranges of the page
     shown : list of the Groups on the page
     scores : dict of the scores of the run; empty if there are none
+    learned : dict from stage range to its LearnedTerms
     """
     overall = scores["summary"]["all"] if scores else {}
     has_genes = any(any(groups.gene) or any(groups.fbgn) for groups in shown)
@@ -303,4 +301,5 @@ def _render_facts(ranges, shown, scores):
         ranges=ranges,
         auc=overall.get("macro", {}).get("auc"),
         interval=overall.get("auc_interval"),
+        precision=expected_precision([term for of_range in learned.values() for term in of_range]),
     )

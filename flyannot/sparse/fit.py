@@ -1,7 +1,7 @@
 """Dictionary learning with any learner: the loop over epochs, its evaluation, and the initial atoms."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +49,15 @@ class EpochRecord:
     mean_nonzeros: float
     n_unused_atoms: int
     n_visits: int
+
+
+def unscaled_record(record, scale):
+    """Return a copy of an `EpochRecord` with objectives in the units of the samples.
+
+    scale : float, the number by which the samples were divided before learning
+    """
+    names = ("objective_stored", "objective", "gap")
+    return replace(record, **{name: getattr(record, name) * scale**2 for name in names})
 
 
 def default_lam(n_features):

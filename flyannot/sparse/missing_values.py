@@ -60,7 +60,7 @@ def split_by_missing_pattern(X, D, lam):
         yield slice(i, i + 1), X[i : i + 1, there], D[:, there], lam * there.mean()
 
 
-def encode_observed(encode, X, D, lam, *, tol, n_threads=1):
+def encode_observed(encode, X, D, lam, *, tol, n_threads=1, gram=None):
     """Compute the code of every sample from its observed features.
 
     Parameters
@@ -71,6 +71,7 @@ def encode_observed(encode, X, D, lam, *, tol, n_threads=1):
     lam : float, weight of the L1 norm
     tol : float, relative duality gap at which the solver stops
     n_threads : int
+    gram : array (n_atoms, n_atoms), as `gram_for` computes it, for samples without missing values; or None
 
     Returns
     -------
@@ -80,7 +81,7 @@ def encode_observed(encode, X, D, lam, *, tol, n_threads=1):
     found = [Codes(sp.csr_matrix((1, len(D)), dtype=X.dtype), np.zeros(1))] * len(X)
     for rows, Xk, Dk, lam_k in split_by_missing_pattern(X, D, lam):
         if rows == slice(None):
-            return encode.codes(Xk, Dk, lam_k, tol=tol, n_threads=n_threads)
+            return encode.codes(Xk, Dk, lam_k, tol=tol, n_threads=n_threads, gram=gram)
         found[rows.start] = encode.codes(Xk, Dk, lam_k, tol=tol)
     return Codes(sp.vstack([Z for Z, _ in found], format="csr"), np.concatenate([gaps for _, gaps in found]))
 

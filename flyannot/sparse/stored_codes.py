@@ -12,6 +12,8 @@ import scipy.sparse as sp
 
 from flyannot.sparse.objective import validate_lam
 
+_SORTED_AT_ONCE = 2**15  # codes
+
 
 class StoredCodes(NamedTuple):
     """The sparse codes of all samples, as arrays that compiled functions read.
@@ -47,11 +49,21 @@ def _empty_codes(n_samples, n_atoms, dtype):
 def _sort_by_sample(codes):
     """Return a copy of the `StoredCodes`, end to end in the order of the samples.
 
-    Buffer entries of codes that were stored again later are dropped.  The order within a code stays.
+    Buffer entries of codes that were stored again later are dropped.  The order within a code stays.  Codes
+    are copied block by block, because the positions of all entries would take more memory than the codes.
     """
-    first = np.cumsum(codes.size, dtype=np.int64) - codes.size
-    where = np.arange(codes.size.sum(dtype=np.int64)) + np.repeat(codes.start - first, codes.size)
-    return StoredCodes(first, codes.size.copy(), codes.atom[where], codes.value[where])
+    ends = np.cumsum(codes.size, dtype=np.int64)
+    first = ends - codes.size
+    atom, value = (
+        np.empty(ends[-1] if len(ends) else 0, buffer.dtype) for buffer in (codes.atom, codes.value)
+    )
+    for at in range(0, len(first), _SORTED_AT_ONCE):
+        block = slice(at, at + _SORTED_AT_ONCE)
+        there = slice(first[at], ends[block][-1])
+        entries = np.arange(there.start, there.stop)
+        entries += np.repeat(codes.start[block] - first[block], codes.size[block])
+        atom[there], value[there] = codes.atom[entries], codes.value[entries]
+    return StoredCodes(first, codes.size.copy(), atom, value)
 
 
 class CodeStore:

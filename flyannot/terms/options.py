@@ -1,5 +1,6 @@
 """Options of training, which evaluation shares."""
 
+import csv
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -21,14 +22,24 @@ SCHEMES = ("group", "mean")
 EXPECTED_F1, BALANCED = "expected-f1", "balanced"  # rules that make answers of probabilities
 
 
+_QUOTE = '"'
+
+
+class _Term(str):
+    """The name of a term that was parsed, so that a comma in it separates nothing."""
+
+    __slots__ = ()
+
+
 class TermsType(OptionType):
     """Names of terms.
 
-    A text may contain several, separated by commas, and `not-anatomy` stands for five.
+    A text may contain several, separated by commas, and `not-anatomy` stands for five. A name with a comma
+    stands in double quotes, as in a CSV file.
     """
 
     name = "TERMS"
-    words = "names of terms"
+    words = "names of terms, and a name with a comma in double quotes"
     is_repeatable = True
 
     def parse(self, value):
@@ -38,18 +49,28 @@ class TermsType(OptionType):
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
             raise ValueError(self.words)
-        named = {term.strip() for text in texts for term in text.split(",")} - {""}
+        named = {term for text in texts for term in self._split(text)} - {""}
         if "not-anatomy" in named:
             named = named - {"not-anatomy"} | set(NOT_ANATOMY)
-        return tuple(sorted(named))
+        return tuple(map(_Term, sorted(named)))
+
+    def _split(self, text):
+        """Return the names in a text, or a parsed name itself."""
+        if isinstance(text, _Term):
+            return [text]
+        try:
+            return [term.strip() for term in next(csv.reader([text], skipinitialspace=True, strict=True), [])]
+        except csv.Error:
+            raise ValueError(self.words) from None
 
     def to_json(self, value):
-        """Return a list."""
-        return list(value)
+        """Return a list of names, in quotes if they have a comma."""
+        doubled = ((term, term.replace(_QUOTE, 2 * _QUOTE)) for term in value)
+        return [f'"{inside}"' if {",", _QUOTE} & set(term) else str(term) for term, inside in doubled]
 
     def to_text(self, value):
         """Return the names, separated by commas."""
-        return ", ".join(value)
+        return ", ".join(self.to_json(value))
 
 
 class OperatingPointType(OptionType):
@@ -110,8 +131,8 @@ class TrainOptions(Options):
     exclude_terms: tuple = option(
         (),
         TermsType(),
-        "Leave out these terms (repeatable, or separated by commas); not-anatomy stands for ubiquitous, "
-        "maternal, faint ubiquitous, no staining and subset.",
+        "Leave out these terms (repeatable, or separated by commas; a term with a comma in double quotes). "
+        "not-anatomy stands for ubiquitous, maternal, faint ubiquitous, no staining and subset.",
     )
     operating_point: str | tuple = option(
         EXPECTED_F1,

@@ -5,6 +5,10 @@ import shutil
 import numpy as np
 import pytest
 
+from flyannot.base.stage_ranges import NO_STAGE_RANGE
+from flyannot.files.hdf5.dictionary import write_dictionary
+from flyannot.files.hdf5.header import Header
+from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.pipeline.runs.configuration import build_configuration, write_record
 from tests.conftest import ROOT
 
@@ -27,6 +31,11 @@ def workplace(chain, tmp_path, monkeypatch):
     write_record(build_configuration({"data-set": "embryos", "output": "results"}, folder / "c.toml"))
     names = ["a.png", "b.png"]
     np.savez(folder / "network.npz", image=names, gene=names, stage_range=["4-6"] * 2, vector=np.eye(2))
+    np.save(folder / "X.npy", np.random.default_rng(0).random((200, 16)))
+    with create_stored_file(
+        folder / "atoms.h5", Header("dictionary", {"learn-dict": {"lam": 0.1}}, {})
+    ) as file:
+        write_dictionary(file, NO_STAGE_RANGE, np.eye(16), [], n_patches=0)
     (folder / "fbbt.obo").write_text("[Term]\nid: FBbt:1\nname: gut\n")
     (folder / "fbdv.obo").write_text("[Term]\nid: FBdv:1\nname: embryonic stage 1\n")
     for name in ("anna.csv", "ben.csv", "corrections.csv"):

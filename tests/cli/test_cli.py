@@ -14,6 +14,7 @@ from pathlib import Path
 
 import h5py
 import pytest
+from PIL import Image as Picture
 
 from flyannot import DictionaryLearning
 from flyannot.base.errors import InputError
@@ -118,6 +119,20 @@ def test_the_supplied_model_annotates_pictures_and_its_page_shows_all(flyannot, 
     assert "0 of 4 pictures found" in said and "flyannot report terms.h5 --data-set FOLDER" in said
     Path("blastoderm").write_bytes(chain.model.read_bytes())
     assert "learned from 24 genes" in flyannot("show blastoderm", code=0).out, "a file of that name is meant"
+
+
+def test_the_page_names_pictures_without_an_embryo(flyannot, chain, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("pictures").mkdir()
+    shutil.copy(next((chain.embryos / "images").glob("*_4-6_1.png")), "pictures")
+    for i in range(7):
+        Picture.new("L", (320, 128), 255).save(f"pictures/white{i}.png")
+    said = flyannot("annotate blastoderm pictures -o terms.h5 --page", code=3)
+    reason = "no embryo found: nothing stands out from the background"
+    assert "7 images were skipped" in said.err and Path("failures.csv").read_text().count(reason) == 7
+    page = Path("terms.html").read_text(encoding="utf-8")
+    banner = "7 pictures were skipped and have no terms: white0.png (no embryo found: nothing stands out"
+    assert banner in page and "and 2 more under How it was made" in page and "white6.png" in page
 
 
 # --- faults ---

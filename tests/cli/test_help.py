@@ -42,7 +42,7 @@ def named(help_text, heading):
 
 def make_scores(flyannot, line):
     """Make the scores that an example compares or reports on."""
-    if "scores.json" not in line.partition("--json")[0] and " results" not in line:
+    if "scores.json" not in line.partition(" -o ")[0] and " results" not in line:
         return
     flyannot("evaluate features.h5 embryos/annotations.csv --folds 2 --min-groups 6 --json made.json", code=0)
     for word in (*line.split(), "results/scores.json"):

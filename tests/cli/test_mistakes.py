@@ -56,7 +56,7 @@ FILES = {
     "acept.csv": f"{VERDICT}\nsyn001,4-6,pole cell,acept,2026-01-02\n",
     "pole-cel.csv": f"{VERDICT}\nsyn001,4-6,pole cel,accept,2026-01-02\n",
     "capital-gene.csv": f"{VERDICT}\nSYN001,4-6,pole cell,accept,2026-01-02\n",
-    "another-date.csv": f"{VERDICT}\nsyn001,4-6,pole cell,accept,02.01.2026\n",
+    "another-date.csv": f"{VERDICT}\nsyn001,4-6,pole cell,accept,01/02/2026\n",
     "excel.csv": f"{VERDICT}\nsyn001,06-Apr,pole cell,accept,2026-01-02\n",
     "c.toml": CONFIG,
     "no-quotes.toml": "data-set = my-embryos\n",

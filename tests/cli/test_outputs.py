@@ -5,6 +5,7 @@ import shlex
 import shutil
 import signal
 import sys
+import unicodedata
 from glob import escape, glob
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from flyannot.cli import group
-from flyannot.cli.shared.options import OutputPath
+from flyannot.cli.shared.options import is_output
 from tests.cli.test_cli import check_error
 from tests.command_lines import commands_below
 from tests.dataset.test_import import N_IMAGES, tables_of
@@ -39,6 +40,7 @@ LINES = {
 # A line for every command that reads, and writes a folder: into that of an input, which it would replace.
 FOLDERS = {
     "run": "run mine/run.toml --data-set embryos -o mine",
+    "extract --pictures": "extract embryos -o new.h5 --pictures embryos/images",
     "explain": "explain model.h5 embryos --gene syn001 --stage-range 4-6 -o embryos --force",
     "import wu2016": "import wu2016 mine/patterns.npz -o mine --force",
     "import flyexpress": "import flyexpress bmp mine/images.csv --copy -o mine --force",
@@ -54,13 +56,24 @@ READ = {
     "similar": ["embryos/images.csv", "embryos/annotations.csv"],
     "workflow": ["embryos/images.csv"],
 }
+# A line for every command that reads a data set folder, here `mine`, and writes a file.
+OF_DATA_SET = [
+    "extract mine --stage-range 4-6 -o O --force",
+    "pool mine dictionary.h5 --stage-range 4-6 -o O --force",
+    "train features.h5 mine -o O --force",
+    "annotate model.h5 mine --stage-range 4-6 -o O --force",
+    "evaluate features.h5 mine --model model.h5 --json O",
+    "report . --data-set mine -o O",
+    "similar features.h5 embryo.png --stage-range 4-6 --data-set mine -o O --force",
+    "workflow configs/demo.toml --data-set mine -o O --force",
+]
 MADE_AS_ONE = {"learn-dict", "pool", "train", "annotate", "extract", "import features"}
 
 
 def test_every_command_that_reads_and_writes_has_its_line():
     writers = set()
     for name, command in commands_below(group):
-        written = [param for param in command.params if isinstance(param.type, OutputPath)]
+        written = [param for param in command.params if is_output(param)]
         if any(isinstance(param.type, click.Path) and param not in written for param in command.params):
             writers |= {f"{name} {param.opts[-1]}".removesuffix(" --output") for param in written}
     assert {name.removeprefix("flyannot ") for name in writers} == {*LINES, *FOLDERS, *REPLACE_NONE}
@@ -102,6 +115,67 @@ def test_no_output_folder_takes_an_input_away(flyannot, workplace, command):
     before = {path: path.read_bytes() for path in workplace.glob("*/*.*") if path.is_file()}
     check_error(flyannot(FOLDERS[command]), 2, "both input and output")
     assert all(path.read_bytes() == was for path, was in before.items())
+
+
+@pytest.mark.parametrize("has_table", [True, False])
+def test_no_output_is_a_picture_of_a_data_set_with_or_without_a_table(flyannot, workplace, has_table):
+    """The picture is named directly, through links and by a detour, with a suffix and without."""
+    Path("mine").mkdir()
+    names = ["syn001_4-6_1.png", "syn002_4-6_1"]
+    for name in names:
+        shutil.copy(f"embryos/images/{Path(name).stem}.png", f"mine/{name}")
+    if has_table:
+        shutil.copy("embryos/annotations.csv", "mine")
+        rows = "".join(f"{name},{name[:6]},4-6\n" for name in names)
+        Path("mine/images.csv").write_text(f"image,gene,stage_range\n{rows}")
+    Path("linked").symlink_to("mine", target_is_directory=True)
+    Path("soft.png").symlink_to(f"mine/{names[0]}")
+    before = {path: path.read_bytes() for path in Path("mine").iterdir()}
+    outs = [*(f"mine/{name}" for name in names), f"mine/../mine/{names[0]}", f"linked/{names[1]}", "soft.png"]
+    for line in OF_DATA_SET:
+        for out in outs:
+            said = flyannot(line, O=out)
+            assert said.code == 2 or not has_table and said.code, (line, out, said)
+    for folder in ("mine", "mine/", "linked", "new/../mine"):
+        check_error(
+            flyannot(f"extract mine --stage-range 4-6 -o new.h5 --pictures {folder}"), 2, "both input and"
+        )
+    assert {path: path.read_bytes() for path in Path("mine").iterdir()} == before
+    assert Path("soft.png").is_symlink() and not Path("new.h5").exists()
+
+
+def test_a_command_whose_input_is_not_there_makes_nothing(flyannot, workplace):
+    """Neither the folder of the output, nor its parents."""
+    lines = [
+        line for line in (*LINES.values(), *FOLDERS.values(), "report embryos -o O") if "workflow" not in line
+    ]
+    before = sorted(os.listdir())
+    for line in lines:
+        words = shlex.split(line.replace(" -o mine", " -o O").replace(" -o embryos", " -o O"))
+        first = next(
+            i for i, word in enumerate(words) if i and (Path(word).exists() or word.startswith("mine"))
+        )
+        words[first] = "gone"
+        said = flyannot(shlex.join(words), O="new/deep/out.h5")
+        assert said.code in (2, 65), (words, said)
+        assert sorted(os.listdir()) == before, words
+    check_error(flyannot("report typo"), 2, "no such folder: typo")
+    assert sorted(os.listdir()) == before
+
+
+def test_two_pictures_never_share_a_file(flyannot, workplace):
+    """Slashes become underscores, and some disks ignore capitals and the Unicode form of letters."""
+    names = ["a/1.png", "a_1.png", "A_1.PNG", "a_1.png-2.png", "\u00e9.png", "e\u0301.png"]
+    Path("odd/a").mkdir(parents=True)
+    pictures = sorted(Path("embryos/images").glob("*_4-6_1.png"))
+    for name, path in zip(names, pictures):
+        shutil.copy(path, f"odd/{name}")
+    rows = "".join(f"{name},g{i},4-6\n" for i, name in enumerate(names))
+    Path("odd/images.csv").write_text(f"image,gene,stage_range\n{rows}", encoding="utf-8")
+    said = flyannot("extract odd -o odd.h5 --pictures out", code=0)
+    made = [unicodedata.normalize("NFC", name).casefold() for name in os.listdir("out")]
+    assert len(set(made)) == len(names) == len({path.read_bytes() for path in Path("out").iterdir()})
+    assert said.err.count("is the picture of") == 3 and "a_1.png-3.png is the picture of a_1.png" in said.err
 
 
 @pytest.mark.parametrize("command", LINES)

@@ -47,6 +47,39 @@ def test_a_table_of_corrections_comes_back(tmp_path):
     assert read_corrections([path]) == rows
 
 
+DATES = [
+    "2026-01-30",
+    "2026-01-30T10:00",
+    "30.01.2026",
+    "30.1.26",
+    "1/30/2026",
+    "30/1/26",
+    "30-Jan-2026",
+    "30. jan. 26",
+]
+
+
+@pytest.mark.parametrize("text", [*DATES, "30-янв-2026", "46052"])
+def test_a_date_may_be_written_as_spreadsheets_write_it(tmp_path, text):
+    path = tmp_path / "ben.csv"
+    path.write_text(f"gene,stage_range,term,verdict,date\nDl,4-6,pole cell,accept,{text}\n", encoding="utf-8")
+    assert [row.date for row in read_corrections([path])] == ["2026-01-30"]
+
+
+REFUSED = {"1/3/2026": "may be 2026-03-01 or 2026-01-03", "30.02.2026": "is no date", "Jan-26": "is no date"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [*REFUSED.items(), ("13/13/2026", "is no date"), ("soon", "is no date")]
+)
+def test_a_date_that_may_be_two_days_or_none_is_refused(tmp_path, text, why):
+    path = tmp_path / "ben.csv"
+    path.write_text(f"gene,stage_range,term,verdict,date\nDl,4-6,pole cell,accept,{text}\n")
+    with pytest.raises(InputError, match=f'line 2, column "date": "{text}" {why}') as caught:
+        read_corrections([path])
+    assert "year-month-day" in caught.value.fix
+
+
 def test_a_spreadsheet_may_add_a_time_and_a_row_may_lack_its_flybase_number(tmp_path):
     path = tmp_path / "ben.csv"
     path.write_text(
@@ -177,7 +210,7 @@ def test_the_later_of_annotations_and_corrections_stays(tmp_path):
         older = "older than the annotations, which contradict them and stay"
         assert any(older in line for line in describe_changes(changes)) == (day == 4)
     table.write_text("gene,stage_range,term,date\nDl,4-6,pole cell,5/1/2026\n")
-    with pytest.raises(InputError, match='"5/1/2026" is no date'):
+    with pytest.raises(InputError, match='"5/1/2026" may be 2026-01-05 or 2026-05-01'):
         applied(read_annotations(table), said("reject"))
 
 

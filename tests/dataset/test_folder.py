@@ -15,8 +15,9 @@ from flyannot.dataset.folder import (
     read_annotations,
     read_images,
 )
-from flyannot.dataset.images import images_from_files, read_folder
+from flyannot.dataset.images import images_from_files, read_folder, select_images
 from flyannot.dataset.paths import relative_path, resolve_path
+from flyannot.pipeline.options import Selection
 
 IMAGES = "image,gene,stage_range\n"
 TERMS = "gene,stage_range,term\n"
@@ -110,6 +111,21 @@ def test_a_group_is_named_by_its_column_and_holds_one_gene(images_csv):
     assert [image.group for image in images] == ["first", "second", "x"]
     message = refusal(read_images, images_csv(header + "a,x,4-6,one\nb,y,7-8,one\n"))
     assert "lines 2 and 3" in message and "x and y" in message
+
+
+def test_a_view_is_the_same_in_any_capitals_and_a_misspelt_one_is_named(images_csv, caplog):
+    """Every spelling of a view is one view, in tables and in the option."""
+    spellings = ["lateral", "Lateral", "LATERAL ", "lateral\u200b", "Lateral view"]
+    others = ["dorsolateral", "lat.", "latral", "D", ""]
+    rows = [f"{i}.png,g{i},4-6,{view}\n" for i, view in enumerate([*spellings, *others])]
+    images = read_images(images_csv("image,gene,stage_range,view\n" + "".join(rows)))
+    assert [image.view for image in images] == ["lateral"] * 5 + ["dorsolateral", "lat.", "latral", "d", ""]
+    chosen = Selection(view=("LATERAL",))
+    assert len(select_images(images, views=chosen.view)) == 5
+    said = next(text for text in caplog.messages if "misspelt" in text)
+    assert said.startswith("warning: images.csv: 3 views look misspelt")
+    for named in ('"lat." (line 8; "lateral"?)', '"latral" (line 9; "lateral"?)', '"d" (line 10; "dorsal"?)'):
+        assert named in said
 
 
 def test_a_plain_folder_gives_its_pictures_by_name_each_a_group(tmp_path):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from flyannot.base.errors import InputError
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers import IMPORTERS, resolve, source_tables, tables
-from flyannot.dataset.importers.bdgp import PART_OF_EMBRYO
+from flyannot.dataset.importers.bdgp import PART_OF_EMBRYO, UNKNOWN_ORIENTATION
 from flyannot.dataset.importers.import_log import format_import_summary
 from flyannot.dataset.importers.resolve import AmbiguousGene, GeneTable
 from flyannot.dataset.importers.tables import TableOptions
@@ -96,7 +97,8 @@ def test_names_unknown_to_the_table_are_one_gene_if_they_share_an_image(flyexpre
 FIRST, GOOD, THIRD = (row_of(f"('{i}_s.bmp',)") + "\n" * (i != 2) for i in (1, 2, 3))
 DIRT = {
     resolve.UNKNOWN_STAGE: [row_of("('2_s.bmp',)", stage=stage) for stage in ("0", "4-7")],
-    resolve.NO_GENE: [row_of("('2_s.bmp',)", gene="")],
+    resolve.NO_GENE: [row_of("('2_s.bmp',)", gene=gene) for gene in ("", "#N/A", "?", "unknown", "NA")],
+    "a double quote is not closed": ["Dl,2,lateral,\"('2_s.bmp',)"],
     resolve.SEVERAL_GENES: [row_of("('2_s.bmp',)", gene="twin")],
     resolve.NO_IMAGE: [row_of("()")],
     source_tables.NO_TUPLE: [
@@ -123,7 +125,59 @@ def test_a_dirty_row_is_rejected_with_its_reason_and_the_rest_is_taken(flyexpres
     listed = rows_of_csv(flyexpress.folder / "rejected.csv")
     assert {rejected["line"] for rejected in listed} == {"3"}
     assert {rejected["reason"] for rejected in listed} == {reason}
+    has_picture = re.search(r"\d_s.bmp", row) and reason not in (resolve.NO_IMAGE, source_tables.NO_TUPLE)
+    assert not has_picture or {rejected["image"] for rejected in listed} <= set(
+        re.findall(r"[^']*\d_s\.bmp", row)
+    )
     assert reason in format_import_summary(summary)
+
+
+@pytest.mark.parametrize(
+    "encode", [str.encode, lambda text: text.encode("utf-16"), lambda text: text.encode("cp1252")]
+)
+@pytest.mark.parametrize("separator", ",;\t")
+def test_source_tables_have_the_shapes_of_all_tables(flyexpress, tmp_path, encode, separator):
+    (tmp_path / "bmp" / "1_s.bmp").touch()
+    cells = [["gene", "stage", "direction", "image_url"], ["\xe9lan", "2", "lateral", "\"('1_s.bmp',)\""]]
+    (tmp_path / "i.csv").write_bytes(encode("".join(separator.join(row) + "\n" for row in cells)))
+    summary = import_tables("flyexpress", [tmp_path / "bmp", tmp_path / "i.csv"], tmp_path / "set")
+    assert summary["log"]["images"]["taken"] == 1
+    assert [image.gene for image in read_images(tmp_path / "set")] == ["\xe9lan"]
+
+
+FLYBASE = {
+    "fbgn_annotation_ID": "## FlyBase\n"
+    "##gene_symbol\torganism_abbreviation\tprimary_FBgn#\tsecondary_FBgn#(s)\t"
+    "annotation_ID\tsecondary_annotation_ID(s)\nDl\tDmel\tFBgn0000463\t\tCG3619\tCG3618,Delta\n",
+    "fb_synonym": "## FlyBase\n## Generated\n##primary_FBid\torganism_abbreviation\tcurrent_symbol\t"
+    "current_fullname\tfullname_synonym(s)\tsymbol_synonym(s)\nFBgn0000463\tDmel\tDl\tDelta\t\tCG3619|Delta\n",
+}
+
+
+@pytest.mark.parametrize("text", FLYBASE.values(), ids=FLYBASE)
+def test_tables_of_flybase_name_genes(tmp_path, text):
+    (tmp_path / "genes.tsv").write_text(text)
+    genes = resolve.read_genes(tmp_path / "genes.tsv")
+    assert {genes.find(name).fbgn for name in ("Dl", "CG3619", "Delta")} == {"FBgn0000463"}
+
+
+def test_rows_of_bdgp_that_are_cut_short_or_unclear_are_rejected_or_named(tmp_path):
+    for number in range(1, 6):
+        (tmp_path / f"insitu{number}.jpe").touch()
+    rows = ["Dl,CG1,RE,FBgn0000001,Fly,insitu1.jpe,2,lateral,AP_inverted,low"]
+    rows += ["Dl,CG1,RE,FBgn0000001,Fly,insitu2.jpe,2,lateral", "Dl,CG1,RE,FBgn0000001,Fly,insitu2.jpe"]
+    rows += ["Dl,CG1,RE,FBgn0000001,Fly,insitu3.jpe,2,lateral,upside_down,low"]
+    rows += ["Delta,CG1,RE,FBgn0000001,Fly,insitu4.jpe,2", "Dl,CG2,RE,FBgn0000002,Fly,insitu5.jpe,2"]
+    (tmp_path / "insitu_images.csv").write_text("\n".join(rows))
+    summary = import_tables("bdgp", [tmp_path], tmp_path.parent / "set")
+    reasons = {source_tables.BAD_ROW: 2, UNKNOWN_ORIENTATION: 1}
+    assert summary["log"]["image rows"] == {"total": 6, "taken": 3, "rejected": reasons}
+    unclear = ["FBgn0000001 is Dl and Delta", "Dl is FBgn0000001 and FBgn0000002"]
+    assert summary["unclear_genes"] == unclear and ", ".join(unclear) in format_import_summary(summary)
+    listed = rows_of_csv(tmp_path.parent / "set" / "rejected.csv")
+    assert [(row["table"], row["line"], row["image"]) for row in listed] == [
+        ("insitu_images.csv", str(line), f"insitu{number}.jpe") for line, number in ((2, 2), (3, 2), (4, 3))
+    ]
 
 
 def test_an_image_with_two_views_has_none(flyexpress):

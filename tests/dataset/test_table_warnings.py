@@ -5,6 +5,7 @@ import gzip
 
 import pytest
 
+from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset import table_warnings
 from flyannot.dataset.folder import (
@@ -82,6 +83,87 @@ def test_genes_that_a_spreadsheet_turned_into_dates_are_named(images_csv, caplog
     assert "column as Text" in message
 
 
+MADE_OF_NAMES = [
+    *("1-Sep", "Sep-01", "01-Sep", "1. Sep", "Sep 1", "01/09/2024", "9/1/2024", "2024-09-01", "01.09.2024"),
+    *("1-sept.", "01-sept", "1-set", "1-сен", "2-Сен", "1-gru", "1-dez", "1-lis", "1-Şub", "1-ene", "9月1日"),
+    *("01-IX", "Sep-2001", "sep-01", "SEP-01", "Dec-1", "45536", "2,00E+05", "2E5", "1E+05"),
+]
+NAMES = [
+    *("Sep1", "dec-1", "Lis-1", "14-3-3zeta", "18w", "5-HT1A", "26-29-p", "2mit", "1.28", "7B2", "mir-10"),
+    *("let-7", "nan", "na", "I-2", "Ca-P60A", "eIF-4E", "DEC1", "CG1234", "fs(1)M3", "l(3)02640"),
+]
+
+
+def test_names_that_a_spreadsheet_made_are_known_and_no_real_gene_is_one(shared_data):
+    assert [name for name in MADE_OF_NAMES if not table_warnings.is_mangled(name)] == []
+    assert [name for name in NAMES if table_warnings.is_mangled(name)] == []
+    genes = set(NAMES)
+    for path in sorted(shared_data.glob("*/*annotations.csv*")):
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", newline="") as file:
+            genes |= {row[column] for row in csv.DictReader(file) for column in {"gene", "cg"} & row.keys()}
+    genes.discard("")
+    assert len(genes) > 5000
+    assert [gene for gene in genes if table_warnings.is_mangled(gene)] == []
+    assert [gene for gene in genes if table_warnings.is_no_name(gene, "gene")] == []
+
+
+NO_NAMES = [
+    "#N/A",
+    "#NV",
+    "#N/D",
+    "#REF!",
+    "#DIV/0!",
+    "#NAME?",
+    "#¿NOMBRE?",
+    "#ДЕЛ/0!",
+    "Err:502",
+    "###",
+    "?",
+    "-",
+]
+
+
+@pytest.mark.parametrize("cell", [*NO_NAMES, "unknown", "Unbekannt", "NA", "NULL", "N/A"])
+def test_a_row_whose_cell_is_no_name_is_left_out_and_named(images_csv, said, cell, caplog):
+    header = "image,gene,stage_range,view,fbgn,group\n"
+    path = images_csv(f"{header}a.png,Dl,4-6,{cell},,\nb.png,{cell},4-6,,,\nc.png,eve,{cell},,,\n")
+    images = read_images(path, unknown_stage="7-8")
+    assert [(image.gene, image.stage_range) for image in images] == [("Dl", "4-6"), ("eve", "7-8")]
+    if cell != "NULL" and cell != "NA":
+        assert images[0].view == "" and any(f'line 2, column "view": "{cell}"' in m for m in caplog.messages)
+    assert any(f'a cell is no name: line 3, column "gene": "{cell}"' in m for m in caplog.messages)
+    messages, terms = said(f"x,4-6,{cell}\nx,4-6,gap\n{cell},4-6,gap\n")
+    assert (
+        terms == {"gap"} and 'line 2, column "term"' in messages[0] and 'line 4, column "gene"' in messages[0]
+    )
+    with pytest.raises(InputError, match="no row can be used.*line 2"):
+        said(f"x,4-6,{cell}\n")
+
+
+def test_html_entities_in_names_are_read_as_characters(images_csv, said):
+    (image,) = read_images(images_csv("image,gene,stage_range\na&amp;b.png,&alpha;Tub84B&#39;,4-6\n"))
+    assert (image.name, image.gene) == ("a&amp;b.png", "αTub84B'")
+    assert said("x,4-6,head &amp; tail\n")[1] == {"head & tail"}
+
+
+def test_a_table_of_images_without_stage_ranges_leaves_them_unknown(images_csv, caplog):
+    path = images_csv("image,gene\na.png,Dl\n")
+    assert [image.stage_range for image in read_images(path, unknown_stage="4-6")] == ["4-6"]
+    with pytest.raises(InputError, match=r"no stage range in line 2 \(a.png\)") as caught:
+        read_images(path)
+    assert "--guess-stages" in caught.value.fix
+    with pytest.raises(InputError, match='"stage" may be "stage_range"'):
+        read_images(images_csv("image,gene,stage\na.png,Dl,5\n"), unknown_stage="4-6")
+
+
+def test_another_format_of_a_table_is_named(tmp_path, images_csv, caplog):
+    caplog.set_level("INFO")
+    images_csv("image,gene,stage_range\na.png,Dl,4-6\n")
+    (tmp_path / "images.ods").touch()
+    read_images(tmp_path)
+    assert caplog.messages[0] == "note: images.csv is read, and images.ods beside it is not"
+
+
 def test_missing_images_are_named_with_both_places_and_a_suggestion(images_csv, tmp_path, caplog):
     """But none that is named as Windows does, or whose name holds such a sign."""
     for folder in ("images", "plate 1", "deep"):
@@ -130,6 +212,27 @@ def test_a_table_is_warned_of_once_however_often_it_is_read(flyannot, own_chain)
     said = flyannot("run C --dry-run", C=config)
     assert said.code == 0 and said.err.count('"pole cels" (1 gene; "pole cell"?)') == 1
     assert said.err.count("note: images.csv: stage 5 lies in stage range 4-6") == 1
+
+
+def test_columns_may_have_other_names_in_commands_and_in_runs(flyannot, own_chain):
+    names = "image=imagen,gene=gen,stage_range=etapa,term=t\u00e9rmino"
+    for table in (own_chain.embryos / "images.csv", own_chain.annotations):
+        first, _, rows = table.read_text().partition("\n")
+        words = dict(pair.split("=") for pair in names.split(","))
+        table.write_text(",".join(words.get(column, column) for column in first.split(",")) + "\n" + rows)
+    said = flyannot("check F", F=own_chain.embryos, code=2)
+    assert "add --columns image=imagen,gene=gen,stage_range=etapa" in said.err
+    assert flyannot("check F --columns C", F=own_chain.embryos, C=names).code == 0
+    said = flyannot("check F --columns imagen=image", F=own_chain.embryos, code=2)
+    assert "the columns are image, gene" in said.err
+    flyannot("check F", F=own_chain.embryos, code=2)  # names of one command are not those of the next
+    config = own_chain.folder / "c.toml"
+    config.write_text(
+        f'data-set = "{own_chain.embryos}"\noutput = "results"\n[train]\nmin-groups = 4\n'
+        f'[select]\ncolumns = ["{names}"]\n',
+        encoding="utf-8",
+    )
+    assert flyannot("run C --dry-run", C=config).code == 0
 
 
 def test_real_tables_are_read_whole_and_draw_no_alarm(shared_data, tmp_path, caplog):

@@ -21,9 +21,9 @@ from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions, sorted_patch_sizes
 from flyannot.images.picture import read_grey
 from flyannot.images.sift import mirror_descriptors
-from flyannot.pipeline import learn_dict as step
 from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.explain import explain
+from flyannot.pipeline.samples import PatchSamples
 from tests.planted_samples import unit_rows
 from tests.small_embryos import LEARN, STAGE_RANGES, Chain, make, make_files
 
@@ -185,8 +185,9 @@ def test_patches_of_all_stage_ranges_are_drawn_from(made):
     drawn = np.random.default_rng(3)
     with open_stored_file(made.descriptors) as stored:
         whole = [stored.read_array(s, "descriptors") for s in STAGE_RANGES]
-        every = step._choose_patches([stored], STAGE_RANGES, sum(map(len, whole)), drawn)
-        some = step._choose_patches([stored], STAGE_RANGES, 200, drawn)
+        samples = PatchSamples([stored], STAGE_RANGES)
+        every = samples.draw(sum(map(len, whole)), drawn).stored
+        some = samples.draw(200, drawn).stored
     np.testing.assert_array_equal(every, np.concatenate(whole))
     known = {row.tobytes(): s for s, rows in enumerate(whole) for row in rows}
     share = np.mean([known[row.tobytes()] for row in some])

@@ -10,6 +10,7 @@ from flyannot.files.hdf5.dictionary import read_checkpoint
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import SCHEMAS
 
+NEWER = {"codes"}  # kinds that no released version made
 VERSIONS = sorted(path for path in (Path(__file__).parent / "released").iterdir() if path.is_dir())
 
 
@@ -27,8 +28,8 @@ def values(path, name):
 
 
 def test_every_kind_is_there_and_is_shown_and_verified(files, flyannot):
-    assert {path.stem for path in files.glob("*.h5")} == set(SCHEMAS)
-    for kind in SCHEMAS:
+    assert {path.stem for path in files.glob("*.h5")} == set(SCHEMAS) - NEWER
+    for kind in sorted(set(SCHEMAS) - NEWER):
         flyannot(f"verify old/{kind}.h5", code=0)
         assert kind in flyannot(f"show old/{kind}.h5", code=0).out
 

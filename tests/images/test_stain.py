@@ -13,6 +13,7 @@ from flyannot.images.options import ExtractOptions
 from flyannot.images.pattern import (
     ellipse_mask,
     extract_pattern,
+    measure_unevenness,
     redraw_as_pattern,
     render_patterns,
     smooth_body_mask,
@@ -147,6 +148,37 @@ def test_patterns_are_drawn_as_ndimage_draws_them(rng):
         continued = np.where(mask, grid, ndimage.uniform_filter(grid[tuple(outside)], 3, mode="nearest"))
         light = 1 - np.clip(enlarged(continued), 0, 1)
         assert (drawn == np.rint(255 + body * (180 * light - 255))).all()
+
+
+def slow_unevenness(picture):
+    """Return the unevenness block by block, in loops."""
+    found = []
+    for colour in range(3):
+        grid = np.zeros((16, 32))
+        grid.T[ellipse_mask().T] = extract_pattern(picture[..., colour])
+        down = [abs(grid[i + 1, j] - grid[i, j]) for i in range(4, 11) for j in range(6, 26)]
+        across = [abs(grid[i, j + 1] - grid[i, j]) for i in range(4, 12) for j in range(6, 25)]
+        found.append(np.mean(down) + np.mean(across))
+    return min(found)
+
+
+def test_unevenness_is_that_of_a_slow_twin_and_unknown_without_colour(rng):
+    picture = rng.integers(0, 256, (*STANDARD_PX, 3)).astype(np.uint8)
+    assert measure_unevenness(picture) == pytest.approx(slow_unevenness(picture), rel=1e-12)
+    grey = np.repeat(picture[..., :1], 3, axis=2)
+    nearly_grey = np.clip(grey + rng.integers(0, 9, grey.shape), 0, 255)
+    assert np.isnan(measure_unevenness(grey)) and np.isnan(measure_unevenness(nearly_grey))
+    assert measure_unevenness(np.stack([picture[..., 0], *2 * [np.full(STANDARD_PX, 9)]], axis=2)) == 0
+
+
+def test_folds_make_an_embryo_uneven_and_stripes_of_stain_hardly_do():
+    columns = np.nonzero(ellipse_mask().T)[0]
+    stripes = (columns // 2 % 2).astype(float)
+    stained = np.asarray(in_colour(stripes, stained=0.3), float)
+    folded = np.repeat(stained[..., :1], 3, axis=2) - (0, 0, 20)  # as dark in all colours; a yellow embryo
+    uneven = measure_unevenness(folded)
+    assert uneven > 0.3 and measure_unevenness(stained) < 0.6 * uneven
+    assert measure_unevenness(0.8 * folded) == pytest.approx(uneven, rel=0.2), "light"
 
 
 LOOKS = {"paler": {"stained": 0.4}, "darker": {"stained": 1.2}, "dense": {"body": 0.5}}

@@ -22,7 +22,7 @@ def test_a_picture_of_standard_size_is_its_luma_whatever_the_format_or_the_suffi
 
 
 def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng, trials):
-    trials(12, campaign=12)
+    trials(13, campaign=13)
     deep = rng.integers(0, 65_536, STANDARD_PX, dtype=np.uint16)
     expected = deep / 257
     assert np.abs(read_grey(picture(Image.fromarray(deep), format="PNG")) - expected).max() < 1e-3
@@ -36,6 +36,7 @@ def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng, tri
         (deep / 65_535, {}),
         (expected.astype(np.float32), {}),
         (np.stack([deep / 65_535] * 3, axis=2).astype(np.float32), {"photometric": "rgb"}),
+        (np.stack([deep] * 3, axis=2), {"photometric": "rgb"}),
     ]:
         assert np.abs(read_grey(tiff(pixels, **options)) - expected).max() < 1e-3, (pixels.dtype, options)
     said = {"description": "ImageJ=1.54f\nmax=4095.0\n", "metadata": None}
@@ -45,7 +46,6 @@ def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng, tri
         grey = read_grey(tiff(few, **options))
         assert np.abs(grey - few * (255 / white)).max() < 1e-3, (bits, options)
         assert (f"fewer than 16 bits: {bits}" in picture_warnings(grey)) == (bits > 8)
-    assert (read_grey(tiff(np.stack([deep] * 3, axis=2), photometric="rgb")) == deep >> 8).all()
     assert np.abs(read_grey(tiff((deep / 65_535).astype(np.float16))) - expected).max() < 0.1
 
 

@@ -49,7 +49,7 @@ def kept_code(cache):
 
 
 def test_code_for_another_processor_or_with_other_settings_is_kept_beside(tmp_path):
-    """Settings come from the environment and from a file in the working folder."""
+    """Settings come from the environment, and not from a file in the working folder."""
     cache, stranger = tmp_path / "cache", tmp_path / "stranger"
     stranger.mkdir()
     (stranger / ".numba_config.yaml").write_text("cpu_name: generic\n")
@@ -62,7 +62,7 @@ def test_code_for_another_processor_or_with_other_settings_is_kept_beside(tmp_pa
     for others in processes:
         said_by(KERNEL, FLYANNOT_CACHE=str(cache), **others)
     before = kept_code(cache)
-    assert len(before) == 3, "the file says what NUMBA_CPU_NAME says"
+    assert len(before) == 3, "the file of a stranger says nothing"
     for others in processes:
         assert said_by(KERNEL, FLYANNOT_CACHE=str(cache), **others) == "[1.0, 1.0]"
     assert kept_code(cache) == before, "each compiled once"
@@ -91,9 +91,51 @@ def test_kernels_that_no_process_has_used_for_long_are_removed(tmp_path):
     assert chosen.stat().st_mtime > 10**9, "each process notes that it uses its folder"
 
 
-def test_without_compiling_kernels_are_refused_in_one_line():
-    done = run_program(KERNEL, NUMBA_DISABLE_JIT="1")
-    assert "flyannot.base.errors.InputError: numba is told not to compile (NUMBA_DISABLE_JIT)" in done.stderr
+REFUSED = {  # settings of numba with which it cannot work -> why
+    ("NUMBA_DISABLE_JIT", "1"): "numba is told not to compile (NUMBA_DISABLE_JIT)",
+    ("NUMBA_NUM_THREADS", "0"): "numba cannot work with its settings: Number of threads",
+    ("NUMBA_NUM_THREADS", "-1"): "numba cannot work with its settings: Number of threads",
+    ("NUMBA_CPU_FEATURES", "avx2"): "each name in NUMBA_CPU_FEATURES must begin with + or -",
+    ("NUMBA_CPU_FEATURES", "+sse2,bogus"): "each name in NUMBA_CPU_FEATURES must begin with + or -",
+}
+
+
+@pytest.mark.parametrize(("setting", "why"), REFUSED.items())
+def test_settings_with_which_numba_cannot_work_are_refused_in_one_line(setting, why):
+    done = run_program(KERNEL, **dict([setting]))
+    assert f"flyannot.base.errors.InputError: {why}" in done.stderr
+    assert done.stderr.rstrip().endswith(f"Fix: unset {setting[0]}")
+
+
+def test_a_file_of_settings_in_the_working_folder_does_nothing(tmp_path):
+    """It could name a file to be overwritten, and a module to be imported."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / "stranger.py").write_text("raise SystemExit('a module of a stranger is run')")
+    settings = f"chrome_trace: {victim}\ncache_locator_classes: stranger.Locator\nnum_threads: 0\n"
+    (tmp_path / ".numba_config.yaml").write_text(settings)
+    environment = {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}", "FLYANNOT_CACHE": str(tmp_path / "cache")}
+    own = "; import yaml; print(yaml.safe_load('a: 1'))"
+    for _ in range(2):
+        assert said_by(KERNEL + own, cwd=tmp_path, **environment) == "[1.0, 1.0]\n{'a': 1}"
+    assert victim.read_text() == "mine" and len(kept_code(tmp_path / "cache")) == 1
+
+
+def test_code_compiled_after_settings_have_changed_is_not_kept_as_if_they_had_not(tmp_path):
+    """Numba reads its settings again whenever it compiles, here the second time."""
+    code = (
+        "import json, os, numpy as np\n"
+        "from flyannot.jobs import compiled\n"
+        "from flyannot.sparse.kernels import sum_squares as f\n"
+        "for kind, optimise in (('f8', CHANGE), ('f4', None)):\n"
+        "    f(np.ones((2, 2), kind), np.ones(2, kind))\n"
+        "    if optimise: os.environ['NUMBA_OPT'] = optimise\n"
+        "recorded = json.loads((f._folder / 'checksums.json').read_text())\n"
+        "print(len(recorded), recorded == compiled._checksums(f._folder))"
+    )
+    for change, said in (("None", "3 True"), ("'0'", "2 False")):
+        cache = str(tmp_path / change)
+        assert said_by(code.replace("CHANGE", change), FLYANNOT_CACHE=cache) == said
 
 
 def test_a_damaged_cache_of_kernels_heals(tmp_path, rng, trials):

@@ -2,10 +2,12 @@
 
 import csv
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image as Picture
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
@@ -13,9 +15,11 @@ from flyannot.dataset.folder import read_images, write_images_csv
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.supplied import STAGE_MODEL
 from flyannot.pipeline.stage_model import (
+    UNEVEN,
     contradicted,
-    find_other_stage_ranges,
+    find_stage_warnings,
     guess_stage_ranges,
+    is_uneven,
     load_stage_model,
 )
 
@@ -91,8 +95,11 @@ def test_a_wrong_stage_range_is_named_by_check_and_by_annotate(photographs, tmp_
     late = [i for i in photographs if i.stage_range in ("7-8", "13-16")]
     folder = write_table(tmp_path / "set", late, "4-6")
     out = tmp_path / "terms.h5"
-    named = find_other_stage_ranges(read_images(folder))
-    assert sorted(named.values()) == ["13-16", "7-8"]
+    named = find_stage_warnings(read_images(folder))
+    assert sorted(text.partition(", ")[0] for text in named.values()) == [
+        "looks like 13-16",
+        "looks like 7-8",
+    ]
     listed = flyannot("check F --stages", F=folder, code=0).out
     assert "2 pictures look like another stage range" in listed and "4-6, looks like 13-16" in listed
     flyannot("annotate blastoderm F -o O --page", F=folder, O=out, code=0)
@@ -100,6 +107,30 @@ def test_a_wrong_stage_range_is_named_by_check_and_by_annotate(photographs, tmp_
     with open(out.with_suffix(".csv"), newline="") as file:
         warnings = {row["quality_warnings"] for row in csv.DictReader(file)}
     assert all("looks like 13-16" in text for text in warnings)
+    (later,) = (image.file for image in late if image.stage_range == "13-16")
+    said = flyannot("explain blastoderm I --stage-range 4-6", I=later, code=0)
+    assert f"warning: {later}: looks like 13-16" in said.err
+
+
+def test_later_photographs_are_uneven_for_a_blastoderm_and_blastoderms_are_not(shared_data):
+    images = read_images(shared_data / "flyexpress")
+    uneven = {s: [is_uneven(i.address) for i in images if i.stage_range == s] for s in STAGE_RANGES}
+    assert len(uneven["4-6"]) == 30 and not any(uneven["4-6"])
+    assert sum(map(sum, uneven.values())) == 90
+    named = next(i for i in images if i.stage_range == "13-16" and is_uneven(i.address))
+    given = {s: find_stage_warnings([replace(named, stage_range=s)]) for s in STAGE_RANGES}
+    assert [s for s, found in given.items() if UNEVEN in found.get(replace(named, stage_range=s), "")] == [
+        "4-6"
+    ]
+
+
+def test_what_is_no_embryo_or_has_no_colour_is_not_called_uneven(photographs, tmp_path, rng):
+    noise = rng.integers(0, 256, (128, 320, 3), dtype=np.uint8)
+    Picture.fromarray(noise).save(tmp_path / "noise.png")
+    uneven = next(i for i in photographs if is_uneven(i.address))
+    Picture.open(uneven.path).convert("L").save(tmp_path / "grey.png")
+    for name in ("noise.png", "grey.png", "absent.png"):
+        assert not is_uneven(str(tmp_path / name)), name
 
 
 @pytest.mark.parametrize("has_table", [False, True])
@@ -120,7 +151,7 @@ def test_check_says_what_pictures_without_a_stage_range_look_like(has_table, pho
 
 def test_synthetic_and_missing_pictures_are_not_rated(chain, tmp_path):
     images = read_images(chain.embryos)
-    assert find_other_stage_ranges(images) == {}
+    assert find_stage_warnings(images) == {}
     (tmp_path / "images.csv").write_text("image,gene,stage_range\nabsent.png,x,?\n")
     with pytest.raises(InputError, match="no image can be guessed"):
         guess_stage_ranges(read_images(tmp_path, unknown_stage=""))

@@ -191,13 +191,30 @@ def test_a_picture_of_noise_is_described_and_named_and_gets_no_terms(own_chain, 
         assert odd.name not in stored.read_array("4-6", "image")
 
 
+def test_features_of_a_picture_without_an_embryo_get_no_terms_unless_learned_from(own_chain, flyannot):
+    images = [image for image in read_images(own_chain.embryos) if image.stage_range == "4-6"]
+    Image.new("L", (320, 128), 255).save(images[0].path)
+    make(own_chain.task("descriptors"), force=True)
+    make(own_chain.task("features"), force=True)
+    out = own_chain.folder / "new.h5"
+    for learned in (False, True):
+        if learned:
+            make(own_chain.task("model"), force=True)
+        flyannot("annotate M F -o O --force", O=out, code=0 if learned else 3, **own_chain.words)
+        with open_stored_file(out) as stored:
+            refused = () if learned else ((images[0].name, "no embryo found: blank"),)
+            assert stored.failures == refused
+            assert (images[0].name in stored.read_array("4-6", "image")) == learned
+            assert len(stored.read_array("4-6", "image")) == len(images) - len(refused)
+
+
 def test_when_no_image_can_be_read_the_old_file_stays(own_chain):
     images, before = read_images(own_chain.embryos), own_chain.descriptors.read_bytes()
     for image in images:
         image.path.write_bytes(b"no picture")
     with pytest.raises(FlyannotError, match=f"not one image of {len(images)} could") as caught:
         make(own_chain.task("descriptors", images=images), force=True)
-    assert caught.value.exit_code == 1
+    assert caught.value.exit_code == 2
     assert own_chain.descriptors.read_bytes() == before
     assert not list(own_chain.folder.glob(".*"))
 

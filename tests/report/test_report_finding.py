@@ -88,7 +88,10 @@ def test_the_gene_of_that_very_name_comes_first(browser, tmp_path):
 
 def test_a_bar_has_a_tick_at_its_threshold_and_says_it(view):
     row = view.locator("#gene tr[data-status=agreed]").first
-    assert "yes above 0.40" in row.inner_text() and "AUC\xa00.80 (0.70 to 0.90)" in row.inner_text()
+    words = " ".join(row.inner_text().split())
+    assert "yes above 0.40" in words and "AUC 0.80 (0.70 to 0.90)" in words
+    low, high = (row.locator(".whisker i").evaluate(f"one => one.style.{name}") for name in ("left", "width"))
+    assert (low, high) == ("40%", "40%"), "a line from 0.5 to 1"
     bar, tick = (row.locator(name).bounding_box() for name in (".bar", ".bar b"))
     middle = (tick["x"] + tick["width"] / 2 - bar["x"]) / bar["width"]
     assert middle == pytest.approx(0.4, abs=0.02)
@@ -166,6 +169,8 @@ def test_the_auc_is_seen_on_a_narrow_screen(browser, page, four):
         (four, "#gene .support", r"(?s).*AUC"),
     ):
         with shown(browser, path, viewport={"width": 400, "height": 900}) as view:
+            if path == four:
+                view.locator(LINES).first.click()
             cell = view.locator(place).first
             box = cell.bounding_box()
             assert re.match(auc, cell.inner_text()) and 0 <= box["x"] <= 400 - box["width"]
@@ -195,8 +200,26 @@ def test_the_search_and_the_first_gene_are_on_the_first_screen(browser, page, wi
         search, first, gene = (
             view.locator(p).first.bounding_box() for p in ("#groups-search", LINES, "#gene")
         )
-        assert search["y"] < first["y"] < (320 if width == 1280 else 560)
-        assert (gene["x"] > first["x"] + first["width"]) == (width == 1280) == (gene["y"] < 800)
+        assert search["y"] < first["y"] < (320 if width == 1280 else 170)
+        if width == 1280:
+            assert gene["x"] > first["x"] + first["width"] and gene["y"] < 800
+        else:
+            assert gene is None
+
+
+def test_on_a_phone_a_gene_takes_the_screen_until_one_goes_back(browser, page):
+    with shown(browser, page, viewport={"width": 400, "height": 800}) as view:
+        first = view.locator(LINES).first
+        for go_back in (lambda: view.click("button.back"), view.go_back):
+            first.click()
+            heading = view.locator("#gene h3").bounding_box()
+            assert heading["y"] < 120 and not first.is_visible()
+            assert view.evaluate("document.documentElement.scrollWidth") <= 400
+            view.reload()
+            assert view.locator("#gene h3").is_visible(), "the address keeps it"
+            go_back()
+            first.wait_for()
+            assert not view.locator("#gene h3").is_visible()
 
 
 def test_a_time_course_marks_what_changes_of_terms_that_both_stage_ranges_use(browser, tmp_path):

@@ -145,5 +145,8 @@ def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path)
     said = flyannot("explain M E", **(named | {"M": not_linear}))
     check_error(said, 2, "siso", "no exact explanation", "svm or coupled-ridge or ridge")
     (tmp_path / "broken.png").write_bytes(b"not a picture")
+    Picture.new("L", STANDARD_PX[::-1], 255).save(tmp_path / "blank.png")
+    said = flyannot("explain M I --stage-range 4-6", M=chain.model, I=tmp_path / "blank.png", code=0)
+    assert "blank.png: no embryo found: blank; annotate gives it no terms" in said.err
     said = flyannot("explain M I --stage-range 4-6", M=chain.model, I=tmp_path / "broken.png")
     assert said.code == 65 and "broken.png" in said.err

@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 from flyannot.base.errors import InputError
 from flyannot.base.options import (
     FlagType,
+    OutputPathType,
     PathType,
     TupleType,
     environment_variable,
@@ -33,21 +34,47 @@ _MAX_METAVAR_WIDTH = 30  # characters; a longer list of choices is moved into th
 
 
 class Command(DocumentedCommand):
-    """The base of all commands, which refuses an output path that would replace an input file."""
+    """The base of all commands, which refuses an output path that would replace an input file.
+
+    An argument such as -dash.png, which a shell makes of *.png, is a path if it is no option and such a file
+    exists.
+    """
+
+    def parse_args(self, ctx, args):
+        """Parse the arguments of the command."""
+        names = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
+
+        def is_path(word):
+            """Return whether a word that begins with a dash is a path."""
+            is_dashed = word.startswith("-") and word.strip("-")
+            return is_dashed and word.partition("=")[0] not in names and os.path.lexists(word)
+
+        return super().parse_args(ctx, [f"./{word}" if is_path(word) else word for word in args])
 
     def invoke(self, ctx):
-        """Run the command while its input files are protected from being overwritten."""
+        """Run the command while its input files are protected from being overwritten.
+
+        Its tables are read with the names of columns that the option --columns gives.
+        """
         from flyannot.files.atomic_file import protect_inputs
+        from flyannot.files.tables import set_header_words, use_header_words
         from flyannot.jobs.resources import require_address_space
 
         require_address_space()
-        with protect_inputs(self._inputs(ctx.params)):
+        with protect_inputs(self._inputs(ctx.params)), use_header_words():
+            set_header_words(ctx.params.get("columns") or ())
             return super().invoke(ctx)
 
     def _inputs(self, values):
-        read = [values.get(param.name) for param in self.params if not isinstance(param.type, OutputPath)]
+        read = [values.get(param.name) for param in self.params if not is_output(param)]
         paths = [path for value in read for path in (value if isinstance(value, tuple) else [value])]
         return [path for path in paths if isinstance(path, (str, Path)) and os.path.exists(path)]
+
+
+def is_output(param):
+    """Return True if a click parameter is a path that the command writes."""
+    kind = getattr(param.type, "kind", None)
+    return isinstance(param.type, OutputPath) or isinstance(kind, OutputPathType)
 
 
 class ModelFile(click.Path):

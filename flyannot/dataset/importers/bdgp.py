@@ -13,7 +13,10 @@ PART_OF_EMBRYO = "a part of an embryo, at high magnification"
 _N_TERM_CELLS = 5  # CG number, symbol, FBgn, stage, term
 # CG number, symbol, symbol again, FBgn, clone, image, stage; some rows also view, orientation, magnification
 _N_IMAGE_CELLS = 7
+_N_MORE_CELLS = 3
 _VIEWS = ("lateral", "dorsal", "ventral")
+UNKNOWN_ORIENTATION = "unknown orientation"
+_UPRIGHT = ("", "0", "normal", "standard", "none")
 _TURNED = {"ap_inverted": "left-right", "dv_inverted": "top-bottom", "ap_dv_inverted": "both"}
 _CG = re.compile(r"C[GR]\d+")
 
@@ -38,9 +41,13 @@ def _parse_row(first_row, cells):
         item = " ".join(item.split())
     else:
         cg, symbol, _, fbgn, _clone, item, stage, *more = cells
+        if 0 < len(more) < _N_MORE_CELLS:  # the row is cut short
+            raise ValueError(BAD_ROW)
         view, orientation, magnification, *_ = [*map(str.lower, more), "", "", ""]
     if magnification == "high":
         raise ValueError(PART_OF_EMBRYO)
+    if orientation not in _TURNED and orientation not in _UPRIGHT:
+        raise ValueError(UNKNOWN_ORIENTATION)
     if _CG.fullmatch(symbol):  # some dumps have the two columns in the other order
         cg, symbol = symbol, cg
     return {

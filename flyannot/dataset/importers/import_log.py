@@ -27,13 +27,17 @@ _COLUMNS = {
 
 
 class Rejection(NamedTuple):
-    """A rejected row of a published table, or a rejected image or term in it, with place and reason."""
+    """A rejected row of a published table, or a rejected image or term in it, with place and reason.
+
+    `image` has the names of the pictures of a row of images, separated by semicolons.
+    """
 
     table: str
     line: int
     item: str
     reason: str
     detail: str
+    image: str
 
 
 class ImportLog:
@@ -51,7 +55,7 @@ class ImportLog:
         """Count one imported thing of a sort."""
         self.taken[sort] += 1
 
-    def reject(self, sort, table, line, item, reason, detail=""):
+    def reject(self, sort, table, line, item, reason, detail="", images=()):
         """Count and list one rejected thing.
 
         Parameters
@@ -61,9 +65,10 @@ class ImportLog:
         item : str, the image, term or gene
         reason : str, one of a few texts, by which rejections are counted
         detail : str, more about this case
+        images : names of the pictures of the row
         """
         self.reasons[sort][reason] += 1
-        self.rejected.append(Rejection(table, line, item, reason, detail))
+        self.rejected.append(Rejection(table, line, item, reason, detail, "; ".join(images)))
 
     def to_json(self):
         """Return a dict, sort -> counts of imported and rejected things, the most frequent reason first."""
@@ -77,7 +82,7 @@ class ImportLog:
         }
 
 
-def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
+def write_imported_tables(staged, images, terms, log, sources, *, one_gene=(), unclear_genes=()):
     """Write images.csv, annotations.csv, rejected.csv and import.json into a new folder.
 
     Parameters
@@ -87,6 +92,7 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
     log : ImportLog
     sources : dict, role -> path of a table, or None
     one_gene : pairs of names that turned out to belong to one gene
+    unclear_genes : texts, FlyBase numbers with several symbols, and symbols with several numbers
 
     Returns
     -------
@@ -107,6 +113,7 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
         "n_genes_without_fbgn": len({image.gene_id for image in taken if not image.fbgn}),
         "n_turned": sum(bool(row.get("turned")) for row in images),
         "one_gene": list(one_gene),
+        "unclear_genes": list(unclear_genes),
         "terms": dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
     }
     write_text(staged / "import.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
@@ -133,5 +140,7 @@ def format_import_summary(summary):
     if merged:
         pairs = abbreviate_names([f"{a} = {b}" for a, b in merged])
         blocks[-1].append(f"two names of one gene, because they share an image: {pairs}")
+    if unclear := summary["unclear_genes"]:
+        blocks[-1].append(f"several symbols or FlyBase numbers of a gene: {abbreviate_names(unclear)}")
     blocks.append([f"terms: {len(summary['terms']):,}, in genes and stage ranges; import.json has them"])
     return "\n\n".join("\n".join(block) for block in blocks)

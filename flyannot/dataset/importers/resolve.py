@@ -5,10 +5,14 @@ A gene is identified by FlyBase number, by symbol, or by CG number.  Capitals co
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
+from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES, match_stage_range_name
+from flyannot.base.text import decode_entities
+from flyannot.dataset.table_warnings import is_no_name, warn_about
 from flyannot.files.tables import read_table
 
 UNKNOWN_STAGE = "unknown stage"
@@ -22,6 +26,11 @@ OTHER_STAGE = "already the image of another stage range"
 _NUMBERED = {str(number): name for number, name in enumerate(STAGE_RANGES, start=1)}
 
 _FBGN = re.compile(r"FBgn\d{7}")
+_GENE_COLUMNS = (  # flyannot's names of the columns of a table of genes, and FlyBase's in two of its tables
+    ("fbgn", "gene", "cg", "synonyms"),
+    ("primary_fbgn", "gene_symbol", "annotation_id", "secondary_annotation_id(s)"),
+    ("primary_fbid", "current_symbol", "annotation_id", "symbol_synonym(s)"),
+)
 
 
 class AmbiguousGene(Exception):
@@ -45,6 +54,7 @@ class GeneTable:
 
     def __init__(self):
         self.symbols = {}  # fbgn -> its first symbol, or ""
+        self._all_symbols = defaultdict(dict)  # fbgn -> all its symbols, in order
         self.fbgns = [defaultdict(set) for _ in range(3)]  # by symbol, by CG number, by synonym
 
     def add(self, fbgn, symbol, cg="", synonyms=()):
@@ -55,6 +65,7 @@ class GeneTable:
         if not _FBGN.fullmatch(fbgn):
             return
         self.symbols[fbgn] = self.symbols.get(fbgn) or symbol
+        self._all_symbols[fbgn].update({symbol: True} if symbol else {})
         for names, fbgns in zip(([symbol], [cg], synonyms), self.fbgns):
             for name in filter(None, names):
                 fbgns[name].add(fbgn)
@@ -63,6 +74,14 @@ class GeneTable:
         """Add the genes of rows that have a FlyBase number and names."""
         for row in rows:
             self.add(row.fbgn, *row.names)
+
+    def describe_unclear_genes(self):
+        """Return texts on FlyBase numbers with several symbols, and on symbols with several numbers."""
+        renamed = [f"{fbgn} is {' and '.join(of)}" for fbgn, of in self._all_symbols.items() if len(of) > 1]
+        shared = [
+            f"{name} is {' and '.join(sorted(of))}" for name, of in self.fbgns[0].items() if len(of) > 1
+        ]
+        return renamed + shared
 
     def find(self, *names, fbgn=""):
         """Return the Gene with a FlyBase number or, without one, with the first of some names that is known.
@@ -91,13 +110,25 @@ class GeneTable:
 def read_genes(path):
     """Read the Genes of a table with the columns fbgn and gene, and perhaps cg and synonyms (separated by |).
 
-    BDGP's annotations with a header are such a table.  Rows without a number or a symbol are left out.
-    Raises InputError if the table does not exist, or lacks one of the two columns.
+    BDGP's annotations with a header are such a table, and so are FlyBase's tables fbgn_annotation_ID and
+    fb_synonym.  Rows without a number or a symbol are left out.  Raises InputError if the table does not
+    exist, or lacks one of the two columns.
     """
-    genes = GeneTable()
-    for _, (fbgn, symbol, cg, synonyms) in read_table(path, ("fbgn", "gene"), ("cg", "synonyms"), faults=[]):
-        genes.add(fbgn, symbol, cg, synonyms.split("|"))
-    return genes
+    errors = []
+    for columns in _GENE_COLUMNS:
+        genes = GeneTable()
+        faults = []
+        try:
+            for _, (fbgn, symbol, cg, synonyms) in read_table(path, columns[:2], columns[2:], faults=faults):
+                if not is_no_name(symbol, "gene"):
+                    genes.add(fbgn, decode_entities(symbol), cg, re.split("[|,]", synonyms))
+        except InputError as error:
+            errors.append(error)
+            continue
+        shown = [error.message for error in faults]
+        warn_about(Path(path), shown, "row of genes is left out", "rows of genes are left out")
+        return genes
+    raise errors[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +143,10 @@ class SourceRow:
     fbgn: str = ""
     view: str = ""
     turned: str = ""  # one of TURNS, or ""
+
+    def decode_names(self):
+        """Return a copy in which HTML entities in the names of the gene are decoded."""
+        return replace(self, names=tuple(map(decode_entities, self.names)))
 
 
 def resolve_tables(image_rows, term_rows, genes, pictures, log):
@@ -136,18 +171,19 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log):
     images = {}
     for term, row, gene, stage_range in _iterate_items(placed_terms, same):
         key = gene.gene_id, stage_range, term
-        if term and key not in terms:
+        is_term = not is_no_name(term, "term")
+        if is_term and key not in terms:
             terms[key] = {"gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range, "term": term}
             log.take("terms")
         else:
-            log.reject("terms", row.table, row.line, term, REPEATED if term else NO_TERM, gene.symbol)
+            log.reject("terms", row.table, row.line, term, REPEATED if is_term else NO_TERM, gene.symbol)
     for name, row, gene, stage_range in _iterate_items(placed_images, same):
         path, reason = pictures.find(name)
         detail = ""
         if path in images:
             reason, detail = _rejection_reason(images[path], row, gene, stage_range)
         if reason:
-            log.reject("images", row.table, row.line, name, reason, detail)
+            log.reject("images", row.table, row.line, name, reason, detail, [name])
             continue
         entry = {"image": f"images/{path}", "gene": gene.symbol, "fbgn": gene.fbgn}
         entry |= {"stage_range": stage_range, "view": row.view, "turned": row.turned}
@@ -193,7 +229,8 @@ def _resolve_rows(rows, genes, log, sort, nothing):
         stage_range = parse_published_stage(row.stage)
         detail = ""
         try:
-            gene = genes.find(*row.names, fbgn=row.fbgn)
+            names = [name for name in row.names if not is_no_name(name, "gene")]
+            gene = genes.find(*names, fbgn=row.fbgn)
             reason = (not gene and NO_GENE) or (not row.items and nothing)
         except AmbiguousGene as unclear:
             reason = SEVERAL_GENES
@@ -203,7 +240,9 @@ def _resolve_rows(rows, genes, log, sort, nothing):
             detail = row.stage
         if reason:
             item = next(filter(None, row.names), row.fbgn)
-            log.reject(sort, row.table, row.line, item, reason, detail)
+            log.reject(
+                sort, row.table, row.line, item, reason, detail, row.items if nothing is NO_IMAGE else ()
+            )
         else:
             log.take(sort)
             yield row, gene, stage_range

@@ -1,11 +1,10 @@
-"""Rows of CSV tables as others publish them; a row that cannot be used is reported, and is no error."""
+"""Rows of tables as others publish them; a row that cannot be used is reported, and is no error."""
 
 import ast
 import warnings
 
 from flyannot.base.text import escape_unprintable, is_valid_cell
-from flyannot.files.tables import parse_csv_rows
-from flyannot.files.text_files import read_lines
+from flyannot.files.tables import read_rows
 
 _MOST_TEXT = 100_000  # letters of a cell with a tuple
 _MOST_SHOWN = 100  # letters of a cell in a row that cannot be used
@@ -16,9 +15,7 @@ NO_TUPLE = "not a tuple of texts"
 
 
 def read_source_rows(path):
-    """Yield every row of a CSV file that is not empty.
-
-    The file may be gzipped.  A line that is not UTF-8 is read as Latin-1.
+    """Yield every row of a table that is not empty.
 
     Yields
     ------
@@ -30,17 +27,15 @@ def read_source_rows(path):
     Raises
     ------
     InputError
-        If the file does not exist or cannot be unpacked.
+        If the file does not exist, cannot be unpacked, or is no table.
     """
-    lines = read_lines(path, fix="is this the table? Then download it again", is_latin1=True)
-    for line, row, fault in parse_csv_rows(lines):
+    for line, row, fault in read_rows(path):
         cells = [cell.strip() for cell in row]
         if not is_valid_cell("".join(cells)):
             fault = CONTROL
         if fault:
             cells = [escape_unprintable(cell[:_MOST_SHOWN], keep="") for cell in cells]
-        if fault or any(cells):
-            yield line, cells, fault
+        yield line, cells, fault
 
 
 def parse_python_texts(text):

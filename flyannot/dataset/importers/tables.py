@@ -25,6 +25,7 @@ SEVERAL = "several images in the folder have this name"
 _MOST_SHOWN = 3  # rejected images in the error that no image was found
 _NUMBERED = re.compile(r"(?:insitu)?(\d+)(?:_s)?\.(\w{3,4})", re.ASCII)
 _SUFFIXES = {"bmp", "jpe", "jpg", "jpeg", "png", "tif", "tiff", "gif"}
+_PICTURE_NAME = re.compile(rf"[^\s'\"(),;]+\.(?:{'|'.join(sorted(_SUFFIXES))})\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +98,10 @@ class TableFormat:
             try:
                 if fault:
                     raise ValueError(fault)
-                rows.append(SourceRow(table, line, **self.parse(first_row, cells)))
+                rows.append(SourceRow(table, line, **self.parse(first_row, cells)).decode_names())
             except ValueError as error:
-                log.reject(sort, table, line, cells[0] if cells else "", str(error))
+                images = _PICTURE_NAME.findall(" ".join(cells))
+                log.reject(sort, table, line, cells[0] if cells else "", str(error), images=images)
         return rows
 
 
@@ -155,10 +157,12 @@ def import_tables(form, sources, folder, options, *, force=False):
             f"no image was found ({shown or 'the table is empty'}; {where})",
             fix="name the folder with the images, and the tables that list them",
         )
+    unclear = genes.describe_unclear_genes()
     digested = {"images": tables["images"], "annotations": tables.get("terms"), "genes": options.genes}
     with atomic_folder(folder, sources, force=force) as staged:
         _place_images(staged, Path(folder), pictures.folder, images, options.copy)
-        return write_imported_tables(staged, images, terms, log, digested, one_gene=one_gene)
+        more = {"one_gene": one_gene, "unclear_genes": unclear}
+        return write_imported_tables(staged, images, terms, log, digested, **more)
 
 
 def _place_images(staged, folder, picture_folder, rows, copy):

@@ -16,6 +16,7 @@ from flyannot.base.errors import DataError, FlyannotError, InputError
 from flyannot.base.packages import import_optional
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.base.text import is_valid_cell
+from flyannot.base.views import parse_view
 from flyannot.files.text_files import open_regular_file, unpacked_size_limit
 from flyannot.jobs.subprocess_call import SubprocessDied, call_in_subprocess
 
@@ -137,6 +138,7 @@ def read_vectors(path):
                 fix="give every image one row",
             )
     columns = {name: columns.get(name, [""] * len(vectors)) for name in IMAGE_COLUMNS}
+    columns["view"] = list(map(parse_view, columns["view"]))
     names = zip(columns["group"], columns["fbgn"], columns["gene"], columns["image"])
     columns["group"] = [next(filter(None, of_image), "") for of_image in names]
     return {

@@ -16,7 +16,8 @@ from flyannot.files.hdf5.schema import LARGE_DATASETS, SCHEMAS
 from flyannot.files.hdf5.writing import create_stored_file, reserve_array, write_array
 
 _COPIED_BYTES = 1 << 20  # bytes that are copied at once
-_IMAGE_DIMENSIONS = ("n_images", "n_patches", "n_groups")  # all other dimensions are equal in all parts
+# All other dimensions are equal in all parts.
+_IMAGE_DIMENSIONS = ("n_images", "n_patches", "n_groups", "n_rows", "n_nonzeros")
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,8 @@ def _copy_bytes(path, source, dataset, offset):
 def _concatenate_dataset(name, values, parts, stage_range):
     """Concatenate one dataset of all parts.
 
-    Row offsets (`first`) and group numbers (`group_of_image`) count from 0 in each part, so they are shifted.
+    Offsets (`first`, `indptr`) and group numbers (`group_of_image`) count from 0 in each part, so they are
+    shifted.
 
     Parameters
     ----------
@@ -203,7 +205,7 @@ def _concatenate_dataset(name, values, parts, stage_range):
     parts : list of PartContents
     stage_range : str
     """
-    if name == "first":
+    if name in ("first", "indptr"):
         counts = np.concatenate([np.diff(first) for first in values])
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     if name == "group_of_image":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from flyannot.base.errors import DataError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.hdf5.header import Header, read_header
-from flyannot.files.hdf5.layout import open_hdf5
+from flyannot.files.hdf5.layout import examine_layout, open_hdf5
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND
 
@@ -120,10 +120,13 @@ def read_summary(path):
     """
     try:
         with open_hdf5(path) as file:
-            groups = {s: file[s] for s in STAGE_RANGES if s in file}
-            images = [group["image"] for group in groups.values() if "image" in group]
-            epochs = [group["trace/epoch"] for group in groups.values() if "trace/seconds" in group]
-            header = read_header(file.attrs, path)
-            return FileSummary(header, tuple(groups), sum(map(len, images)), sum(map(len, epochs)))
+            header = read_header(file, path)
+            objects, datasets = examine_layout(file, path)
+            stage_ranges = tuple(s for s in STAGE_RANGES if s in objects)
+            n_images = sum(len(datasets.get(f"{s}/image", ())) for s in stage_ranges)
+            n_epochs = sum(
+                len(datasets[f"{s}/trace/epoch"]) for s in stage_ranges if f"{s}/trace/seconds" in datasets
+            )
+            return FileSummary(header, stage_ranges, n_images, n_epochs)
     except _ERRORS:
         return None

@@ -9,12 +9,17 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-import h5py
 import numpy as np
-from h5py import h5a
+from h5py import h5a, h5o
 
 from flyannot.base.errors import DataError
-from flyannot.files.hdf5.layout import OpenFile, list_objects, select_datasets
+from flyannot.files.hdf5.layout import (
+    OpenFile,
+    list_attributes,
+    list_objects,
+    read_attribute,
+    select_datasets,
+)
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND, FORMAT_VERSION, LARGE_DATASETS, SCHEMAS
 
 _USUAL_CHAIN = ("extract", "pool")  # files do not name this chain
@@ -47,12 +52,12 @@ class Header:
     version: str = ""
 
 
-def read_header(attributes, path, kind=None):
+def read_header(h5, path, kind=None):
     """Read and validate the header of a file from its root attributes, and return a `Header`.
 
     Parameters
     ----------
-    attributes : mapping, such as `h5py.File.attrs`
+    h5 : open h5py file
     path : Path of the file, for messages
     kind : str, the kind that the file must have, such as "features"; None for any
 
@@ -63,15 +68,16 @@ def read_header(attributes, path, kind=None):
     KeyError, ValueError, TypeError
         If an attribute is missing or malformed.
     """
-    kind_found = _read_kind(attributes, path, kind)
+    root = h5o.open(h5.id, b"/")
+    kind_found = _read_kind(root, path, kind)
     header = Header(
         kind_found,
-        rename_old_options(json.loads(_read_text_attribute(attributes, "options"))),
-        json.loads(_read_text_attribute(attributes, "inputs")),
-        int(attributes["seed"]) if "seed" in attributes else None,
-        tuple(tuple(failure) for failure in json.loads(_read_text_attribute(attributes, "failures"))),
-        _read_text_attribute(attributes, "digest"),
-        _read_text_attribute(attributes, "flyannot_version"),
+        rename_old_options(json.loads(_read_text_attribute(root, "options"))),
+        json.loads(_read_text_attribute(root, "inputs")),
+        int(read_attribute(root, "seed")) if h5a.exists(root, b"seed") else None,
+        tuple(tuple(failure) for failure in json.loads(_read_text_attribute(root, "failures"))),
+        _read_text_attribute(root, "digest"),
+        _read_text_attribute(root, "flyannot_version"),
     )
     if not isinstance(header.options, dict) or not isinstance(header.inputs, dict):
         raise TypeError("options or inputs are not a JSON object")
@@ -119,12 +125,12 @@ def add_step_options(options, name, values):
     return options | {name: values} | ({} if is_usual else {"chain": chain})
 
 
-def _read_kind(attributes, path, kind):
+def _read_kind(root, path, kind):
     """Return the kind of a file, such as "features", after checking it and the format version.
 
     Parameters
     ----------
-    attributes : mapping, the root attributes of the file
+    root : low-level h5py group, the root of the file
     path : Path of the file, for messages
     kind : str, the kind that the file must have; None for any
 
@@ -133,7 +139,7 @@ def _read_kind(attributes, path, kind):
     DataError
         If flyannot did not make the file, or it has another kind or another format version.
     """
-    name = _read_text_attribute(attributes, "format") if "format" in attributes else ""
+    name = _read_text_attribute(root, "format") if h5a.exists(root, b"format") else ""
     kind_found = name.removeprefix("flyannot-")
     if not name.startswith("flyannot-") or kind_found not in SCHEMAS:
         raise DataError(
@@ -145,7 +151,7 @@ def _read_kind(attributes, path, kind):
             f"{path} contains {_with_article(kind_found)}, not {_with_article(kind)}",
             fix=f"name a file made by: {COMMAND_BY_KIND[kind]}",
         )
-    version = int(attributes["format_version"])
+    version = int(read_attribute(root, "format_version"))
     if version != FORMAT_VERSION:
         raise DataError(
             f"{path} has format version {version}; this flyannot reads version {FORMAT_VERSION}",
@@ -161,9 +167,9 @@ def _with_article(kind):
     return kind if kind.endswith("s") else f"a {kind}"
 
 
-def _read_text_attribute(attributes, name):
-    """Return the attribute `name` of a mapping of HDF5 attributes as str; TypeError if it is not text."""
-    value = attributes[name]
+def _read_text_attribute(root, name):
+    """Return the attribute `name` of the root of an HDF5 file as str; TypeError if it is not text."""
+    value = read_attribute(root, name)
     if not isinstance(value, bytes | str):
         raise TypeError(f"{name} is not text")
     return value.decode() if isinstance(value, bytes) else value
@@ -193,10 +199,9 @@ def content_digest(h5, kind, objects=None):
     for name, item in sorted(objects.items()):
         sha.update(f"\0{name}\0".encode())
         dataset = datasets.get(name)
-        if h5a.get_num_attrs(item):
-            attributes = (h5py.Group(item) if dataset is None else h5py.Dataset(item)).attrs
-            for key in sorted(set(attributes) - {"digest", "flyannot_version"}):
-                sha.update(f"@{key}={np.asarray(attributes[key]).tolist()!r}\0".encode())
+        for key in list_attributes(item):
+            if key not in ("digest", "flyannot_version"):
+                sha.update(f"@{key}={np.asarray(read_attribute(item, key)).tolist()!r}\0".encode())
         if dataset is None:
             continue
         sha.update(f"{dataset.dtype.str}{dataset.shape}\0".encode())

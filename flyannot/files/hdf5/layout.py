@@ -1,7 +1,10 @@
 """Checks of the layout of an HDF5 file, made before any of its values are read.
 
-The HDF5 library does not protect itself against malicious files. So every dataset must be reached by hard
-links only, lie in this file, and be stored in full. A file of 1 MB then cannot claim to have 4 GiB of data.
+The HDF5 library does not protect itself against malicious files. So types and storage are examined before
+shapes and values. Every object has one name and is visited once. Every dataset lies in this file, and is
+stored in full. Attributes are single texts or numbers. A file of 1 MB then cannot claim to have 4 GiB of
+data, also not by many claims to the same bytes. The numbers of objects and attributes are limited.
+
 The low-level interface of h5py is ten times faster here than the high-level one. A dataset that is stored in
 one piece is then read without the HDF5 library, also by several threads at once.
 """
@@ -13,13 +16,18 @@ from typing import NamedTuple
 
 import h5py
 import numpy as np
-from h5py import h5d, h5g, h5l, h5o, h5s, h5z
+from h5py import h5, h5a, h5d, h5g, h5l, h5o, h5s, h5t, h5z
 
 from flyannot.files.hdf5.schema import DTYPES
 from flyannot.files.text_files import open_regular_file, read_first_bytes
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # the first bytes of every HDF5 file
 _OLD_BLOCK_FILTERS = [h5z.FILTER_FLETCHER32]  # before 1.0 flyannot wrote datasets in blocks with checksums
+_PLAIN_TYPES = {h5t.INTEGER, h5t.FLOAT, h5t.STRING}
+# flyannot writes up to 200 objects, 5 deep, and 14 attributes.
+_MAX_OBJECTS = 2000
+_MAX_DEPTH = 16
+_MAX_ATTRIBUTES = 64  # of all objects together
 _CAN_READ_WITHOUT_HDF5 = hasattr(os, "preadv")
 
 
@@ -123,8 +131,27 @@ def is_hdf5(path):
     return read_first_bytes(path, len(_SIGNATURE)) == _SIGNATURE
 
 
+def examine_layout(h5, path):
+    """Check the layout of an open HDF5 file, before any values of its datasets are read.
+
+    Returns
+    -------
+    objects : dict, path in the file -> low-level h5py object, as from `list_objects`
+    datasets : dict, path in the file -> DatasetLayout, as from `select_datasets`
+
+    Raises
+    ------
+    ValueError
+        If an object, attribute or dataset is of a kind that flyannot does not write, or is not in the file.
+    """
+    objects = list_objects(h5)
+    datasets = select_datasets(objects)
+    _require_stored_in_full(objects, datasets, os.path.getsize(path))
+    return objects, datasets
+
+
 def list_objects(h5):
-    """List all groups and datasets of an open HDF5 file.
+    """List all groups and datasets of an open HDF5 file, in the order of their names.
 
     Returns
     -------
@@ -135,15 +162,26 @@ def list_objects(h5):
     Raises
     ------
     ValueError
-        If the file contains a link other than a hard link.
+        If the file contains a link other than a hard link, a second link to an object, or an object that is
+        neither a group nor a dataset. Also if it has too many objects or attributes, too deep groups, or an
+        attribute that is not a single text or number.
     """
     root = h5o.open(h5.id, b"/")
     objects = {"/": root}
-    _collect_objects(root, "", objects)
+    names = {h5o.get_info(root).addr: "/"}
+    _collect_objects(root, "", objects, names)
+    n_attributes = 0
+    for name, item in objects.items():
+        attributes = list_attributes(item)
+        n_attributes += len(attributes)
+        if n_attributes > _MAX_ATTRIBUTES:
+            raise ValueError(f"{name}: the file has more than {_MAX_ATTRIBUTES} attributes")
+        for attribute in attributes:
+            _require_plain_attribute(item, attribute)
     return objects
 
 
-def _collect_objects(group, place, objects):
+def _collect_objects(group, place, objects, names):
     """Add all objects below an HDF5 group to a dict, recursively.
 
     Parameters
@@ -151,45 +189,122 @@ def _collect_objects(group, place, objects):
     group : h5py.h5g.GroupID
     place : str, the path of the group in the file with "/" at its end; "" for the root
     objects : dict, path -> low-level h5py object, to which the objects are added
+    names : dict, address of an object in the file -> its path, to which the objects are added
 
     Raises
     ------
     ValueError
-        If the group contains a link other than a hard link.
+        As `list_objects`.
     """
-    for name in group:
+    links: dict = {}
+
+    def add_link(name, link):
+        """Add a link to `links`; return True, which ends the iteration, if there are too many."""
+        links[name] = link.type, link.u
+        return len(objects) + len(links) > _MAX_OBJECTS or None
+
+    # In any other order HDF5 lists all links before the first call.
+    group.links.iterate(add_link, info=True, order=h5.ITER_NATIVE)
+    if len(objects) + len(links) > _MAX_OBJECTS:
+        raise ValueError(f"{place or '/'}: the file has more than {_MAX_OBJECTS:,} objects")
+    for name, (kind, address) in sorted(links.items()):
         full = place + name.decode()
-        if group.links.get_info(name).type != h5l.TYPE_HARD:
+        if kind != h5l.TYPE_HARD:
             raise ValueError(f"{full} is a link out of the file")
+        if address in names:
+            raise ValueError(f"{full} is a second name of {names[address]}")
+        if full.count("/") >= _MAX_DEPTH:
+            raise ValueError(f"{full} lies in more than {_MAX_DEPTH} groups")
+        names[address] = full
         objects[full] = item = h5o.open(group, name)
         if isinstance(item, h5g.GroupID):
-            _collect_objects(item, f"{full}/", objects)
+            _collect_objects(item, f"{full}/", objects, names)
+        elif not isinstance(item, h5d.DatasetID):
+            raise ValueError(f"{full} is neither a group nor a dataset")
+
+
+def list_attributes(item):
+    """Return the sorted names (list of str) of the attributes of a low-level h5py object.
+
+    No more names are listed than a file may have, and one.
+    """
+    found: list = []
+
+    def add_name(name):
+        """Add a name to `found`; return True, which ends the iteration, if there are too many."""
+        found.append(name.decode())
+        return len(found) > _MAX_ATTRIBUTES or None
+
+    if h5a.get_num_attrs(item):
+        h5a.iterate(item, add_name, order=h5.ITER_NATIVE)
+    return sorted(found)
+
+
+def read_attribute(item, name):
+    """Return an attribute of a low-level h5py object: text as bytes or str, or a NumPy number.
+
+    Raises
+    ------
+    KeyError
+        If there is no such attribute.
+    ValueError
+        If the attribute is not a single text or number.
+    """
+    _require_plain_attribute(item, name)
+    return h5py.AttributeManager(h5py.HLObject(item))[name]
+
+
+def _require_plain_attribute(item, name):
+    """Raise ValueError unless an attribute is a single text or number; its value is not read.
+
+    An array of references to one text, for example, can take thousands of times the memory of its file.
+    """
+    attribute = h5a.open(item, name.encode())
+    if attribute.get_type().get_class() not in _PLAIN_TYPES or attribute.shape != ():
+        raise ValueError(f"the attribute {name} is not a single text or number")
 
 
 def select_datasets(objects):
-    """Return a dict, path in the file -> `Dataset`, of all datasets among the objects of a file.
+    """Return a dict, path in the file -> `DatasetLayout`, of all datasets among the objects of a file.
 
-    `objects` is the result of `list_objects`; groups are left out.
+    `objects` is the result of `list_objects`; groups are left out. Raises ValueError if the values of a
+    dataset are in another file, or its type is not plain.
     """
     return {
-        name: DatasetLayout(item.shape or (), item.dtype, item.get_offset())
-        for name, item in objects.items()
-        if isinstance(item, h5d.DatasetID)
+        name: _dataset_layout(name, item) for name, item in objects.items() if isinstance(item, h5d.DatasetID)
     }
 
 
-def require_stored_in_full(objects, datasets, n_bytes):
+def _dataset_layout(name, item):
+    """Return the `DatasetLayout` of a low-level h5py dataset, as `select_datasets`; `name` is its path.
+
+    The storage is examined first: the shape of a virtual dataset is asked of other files.
+    """
+    offset = item.get_offset()
+    creation = item.get_create_plist() if offset is None else None
+    if creation is not None and (creation.get_layout() == h5d.VIRTUAL or creation.get_external_count()):
+        raise ValueError(f"{name} does not lie in the file")
+    if item.get_type().get_class() not in _PLAIN_TYPES:
+        raise ValueError(f"{name} has a type which flyannot does not write")
+    return DatasetLayout(item.shape or (), item.dtype, offset)
+
+
+def _require_stored_in_full(objects, datasets, n_bytes):
     """Raise ValueError unless every dataset lies in the file, in full and with a type that flyannot writes.
 
     Parameters
     ----------
     objects : dict, path -> low-level h5py object, from `list_objects`
-    datasets : dict, path -> Dataset, from `select_datasets`
+    datasets : dict, path -> DatasetLayout, from `select_datasets`
     n_bytes : int, the size of the file
     """
-    for name, item in objects.items():
-        if not isinstance(item, h5g.GroupID) and (fault := _storage_error(item, datasets.get(name), n_bytes)):
+    n_claimed = 0
+    for name, dataset in datasets.items():
+        if fault := _storage_error(objects[name], dataset, n_bytes):
             raise ValueError(f"{name} {fault}")
+        n_claimed += objects[name].get_storage_size()
+    if n_claimed > n_bytes:
+        raise ValueError("its datasets claim more data than the file has")
 
 
 def _storage_error(item, dataset, n_bytes):
@@ -197,27 +312,27 @@ def _storage_error(item, dataset, n_bytes):
 
     Parameters
     ----------
-    item : h5py.h5d.DatasetID, or another object that is not a group
-    dataset : Dataset of the item; None if the item is no dataset
+    item : h5py.h5d.DatasetID
+    dataset : DatasetLayout of the item
     n_bytes : int, the size of the file
     """
-    if dataset is None:
-        return "does not lie in the file"
-    creation = item.get_create_plist() if dataset.offset is None and dataset.n_bytes else None
-    if creation is not None and (creation.get_layout() == h5d.VIRTUAL or creation.get_external_count()):
-        return "does not lie in the file"
     kind = dataset.dtype.str.lstrip("<|")  # kernels need the byte order of this machine
     if dataset.dtype.kind != "S" and kind not in DTYPES:
         return f"has the type {dataset.dtype}, which flyannot does not write"
     if not dataset.shape:
         return "has no rows"
-    if creation is None:  # HDF5 reads zeros beyond the end of the file
-        is_whole = (dataset.offset or 0) + dataset.n_bytes <= n_bytes
-    elif [creation.get_filter(i)[0] for i in range(creation.get_nfilters())] != _OLD_BLOCK_FILTERS:
-        return "is stored neither in one piece nor in blocks with checksums"
+    n_stored = item.get_storage_size()
+    if dataset.offset is not None or not dataset.n_bytes:  # HDF5 reads zeros beyond the end of the file
+        is_whole = max(dataset.shape) <= n_bytes and (dataset.offset or 0) + dataset.n_bytes <= n_bytes
+        n_needed = dataset.n_bytes
     else:
-        n_blocks = math.prod(-(-size // block) for size, block in zip(dataset.shape, creation.get_chunk()))
-        is_whole = item.get_num_chunks() == n_blocks
-    if not is_whole or item.get_storage_size() < dataset.n_bytes:
+        creation = item.get_create_plist()
+        if [creation.get_filter(i)[0] for i in range(creation.get_nfilters())] != _OLD_BLOCK_FILTERS:
+            return "is stored neither in one piece nor in blocks with checksums"
+        block = creation.get_chunk()
+        n_blocks = math.prod(-(-size // side) for size, side in zip(dataset.shape, block))
+        n_needed = n_blocks * math.prod(block) * dataset.dtype.itemsize  # blocks are stored as a whole
+        is_whole = n_needed <= n_bytes and item.get_num_chunks() == n_blocks
+    if not is_whole or not n_needed <= n_stored <= n_bytes:
         return "claims more data than it stores"
     return ""

@@ -5,23 +5,24 @@ in the header. The large datasets (LARGE_DATASETS) are compared with their diges
 are read.
 """
 
-import os
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from h5py import h5o
 
 from flyannot.base.errors import DataError, InputError
-from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.stage_ranges import NO_STAGE_RANGE, STAGE_RANGES
 from flyannot.files.hdf5.header import content_digest, image_digest, read_header
 from flyannot.files.hdf5.layout import (
     OpenFile,
+    examine_layout,
     is_hdf5,
     list_objects,
     open_hdf5,
-    require_stored_in_full,
+    read_attribute,
     select_datasets,
 )
 from flyannot.files.hdf5.schema import (
@@ -65,7 +66,7 @@ class StoredFile:
         self.inputs = header.inputs
         self.failures = header.failures
         self.seed = header.seed
-        self.stage_ranges = tuple(s for s in STAGE_RANGES if s in h5)
+        self.stage_ranges = tuple(s for s in (*STAGE_RANGES, NO_STAGE_RANGE) if s in h5)
         self._groups = {
             s: {n.partition("/")[2]: d for n, d in datasets.items() if n.startswith(f"{s}/")}
             for s in self.stage_ranges
@@ -164,8 +165,8 @@ class StoredFile:
         Returns
         -------
         tuple of arrays
-            One for each dataset in BULK: descriptors, centres and sides of patches, or features and winning
-            patches.
+            One for each dataset in LARGE_DATASETS: descriptors, centres and sides of patches; features and
+            winning patches; or atoms and values of codes, whose blocks of rows stand for images.
 
         Raises
         ------
@@ -179,8 +180,10 @@ class StoredFile:
         expected = self.read_array(stage_range, "content", start, stop)
         for i, (a, b) in enumerate(pairwise(first - first[0])):
             if not np.array_equal(image_digest(*(array[a:b] for array in arrays)), expected[i]):
-                name = self.read_array(stage_range, "image", start + i, start + i + 1)[0]
-                what = f"{stage_range}: the data of the image {name} are not what was written"
+                what = f"block {start + i}"
+                if "image" in SCHEMAS[self.kind]:
+                    what = f"image {self.read_array(stage_range, 'image', start + i, start + i + 1)[0]}"
+                what = f"{stage_range}: the data of the {what} are not what was written"
                 raise damaged_file_error(self.path, what, self.kind)
         return arrays
 
@@ -189,7 +192,8 @@ class StoredFile:
 
         Each item is the tuple of arrays that `images` returns for some consecutive images.
         """
-        for block in self.split_images_into_blocks(stage_range, 0, len(self.datasets(stage_range)["image"])):
+        n_images = len(self.datasets(stage_range)["content"])
+        for block in self.split_images_into_blocks(stage_range, 0, n_images):
             yield self.read_image_rows(stage_range, block.start, block.stop)
 
     def split_images_into_blocks(self, stage_range, start, stop):
@@ -282,7 +286,7 @@ def verify_stored_file(path, progress=lambda done, total, unit: None, *, each=ma
     """
     with open_stored_file(path) as stored:
         stage_ranges = stored.stage_ranges if stored.kind in LARGE_DATASETS else ()
-        n_images = [len(stored.datasets(s)["image"]) for s in stage_ranges]
+        n_images = [len(stored.datasets(s)["content"]) for s in stage_ranges]
         progress(n_read := 0, sum(n_images), "image")
         blocks = (
             (s, block)
@@ -364,10 +368,8 @@ def _validate(h5, path, kind):
     kind : str, the kind that the file must have; None for any
     """
     try:
-        header = read_header(h5.attrs, path, kind)
-        objects = list_objects(h5)
-        datasets = select_datasets(objects)
-        require_stored_in_full(objects, datasets, os.path.getsize(path))
+        header = read_header(h5, path, kind)
+        objects, datasets = examine_layout(h5, path)
         stored = StoredFile(h5, path, header, datasets)
         schema = SCHEMAS[header.kind]
         wrong = ""
@@ -394,9 +396,10 @@ def read_unverified_kind(path):
         if not is_hdf5(path):
             return ""
         with open_hdf5(path) as file:
-            kind = str(file.attrs.get("format", b""), "utf-8", "replace").removeprefix("flyannot-")
+            name = read_attribute(h5o.open(file.id, b"/"), "format")
     except (*_HDF5_ERRORS, TypeError):
         return ""
+    kind = name.decode("utf-8", "replace").removeprefix("flyannot-") if isinstance(name, bytes) else ""
     return kind if kind in SCHEMAS else ""
 
 

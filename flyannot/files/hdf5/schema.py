@@ -50,6 +50,15 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         "winner": ("i", ("n_images", "n_winners")),  # n_winners is n_features, or 0 for imported features
         "D": ("f", ("n_atoms", "n_descriptor")),
     },
+    "codes": {  # a CSR matrix; blocks of rows stand for images
+        **_CONTENT,
+        "first": ("i", ("n_images+1",)),
+        "indices": ("i", ("n_nonzeros",)),
+        "data": ("f", ("n_nonzeros",)),
+        "indptr": ("i", ("n_rows+1",)),
+        "gap": ("f", ("n_rows",)),
+        "D": ("f", ("n_atoms", "n_features")),
+    },
     "model": {  # also the arrays of its classifier (model/) and of its training images (known/)
         "term": ("S", ("n_terms",)),
         "method": ("S", (1,)),
@@ -82,6 +91,7 @@ MAY_BE_ABSENT = {"unlikeness", "precision", "threshold", "is_learned", "answer_t
 LARGE_DATASETS = {
     "descriptors": ("descriptors", "centres_px", "patch_px"),  # `first` has the first row of each image
     "features": ("features", "winner"),  # one row per image
+    "codes": ("indices", "data"),  # `first` has the first non-zero of each block of rows
 }
 
 COMMAND_BY_KIND = {
@@ -89,6 +99,7 @@ COMMAND_BY_KIND = {
     "dictionary": "flyannot learn-dict",
     "checkpoint": "flyannot learn-dict",
     "features": "flyannot pool",
+    "codes": "flyannot code",
     "model": "flyannot train",
     "predictions": "flyannot annotate",
 }
@@ -158,15 +169,17 @@ def find_inconsistency(stored, stage_range):
 
 
 def _check_offsets(stored, stage_range):
-    """Check that the dataset `first`, the row of each image's first patch, is valid in a file of descriptors.
+    """Check the offsets of the images in the first large dataset of a file; return the error in words, or "".
 
-    It must begin with 0, end with the number of patches and never decrease. Returns the error in words, or
-    "".
+    Offsets must begin with 0, end with the number of rows and never decrease. `first` has the offsets of
+    images or blocks, and `indptr` those of the rows of a matrix.
     """
-    first = stored.read_array(stage_range, "first")
-    n_patches = len(stored.datasets(stage_range)["descriptors"])
-    if first[0] != 0 or first[-1] != n_patches or (np.diff(first) < 0).any():
-        return f"{stage_range}/first does not divide {n_patches} patches into images"
+    group = stored.datasets(stage_range)
+    large = LARGE_DATASETS[stored.kind][0]
+    for name in {"first", "indptr"} & set(group):
+        offsets = stored.read_array(stage_range, name)
+        if offsets[0] != 0 or offsets[-1] != len(group[large]) or (np.diff(offsets) < 0).any():
+            return f"{stage_range}/{name} does not divide the {len(group[large])} rows of {large}"
     return ""
 
 
@@ -203,4 +216,9 @@ def _check_group_numbers(stored, stage_range):
     return ""
 
 
-_CHECKS = {"descriptors": _check_offsets, "features": _check_widths, "predictions": _check_group_numbers}
+_CHECKS = {
+    "descriptors": _check_offsets,
+    "features": _check_widths,
+    "codes": _check_offsets,
+    "predictions": _check_group_numbers,
+}

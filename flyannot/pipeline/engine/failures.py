@@ -3,7 +3,8 @@
 A run has one table for all its steps. A command alone writes it beside its output.
 """
 
-from flyannot.base.errors import FlyannotError
+from flyannot.base.errors import InputError
+from flyannot.base.text import pluralise
 from flyannot.files.atomic_file import explain_write_errors, lock_output
 from flyannot.files.tables import read_table, write_table
 from flyannot.images.address import photograph_name
@@ -12,6 +13,7 @@ NAME = "failures.csv"
 _COLUMNS = ("step", "output", "image", "reason")
 _OF_THE_IMAGE = ("stage_range", "gene")  # empty if the image is not known
 _REMEDY = "; fix: "
+_MOST_REASONS = 3  # that a message names
 _PATIENCE_S = 60  # jobs that end at the same time write the table one after the other
 
 
@@ -26,7 +28,7 @@ def split_failure(reason):
     return message, fix if sign else None
 
 
-class NoUsableImage(FlyannotError):
+class NoUsableImage(InputError):
     """An error for an output of which not one image could be used.
 
     failures : tuple of (image, reason), for the table of failures
@@ -36,11 +38,22 @@ class NoUsableImage(FlyannotError):
 
 
 def no_usable_image(failures):
-    """Make a NoUsableImage whose message has the reason of the first image."""
-    first, fix = split_failure(failures[0][1])
+    """Make a NoUsableImage whose message has the first reasons that differ, each with the name of an image.
+
+    failures : sequence of (name of an image, text of `format_failure`)
+    """
+    image_of = {}
+    for image, text in failures:
+        image_of.setdefault(split_failure(text), image)
+    named = [
+        reason if image.rpartition("/")[2] in reason else f"{image}: {reason}"
+        for (reason, _), image in image_of.items()
+    ]
+    more = f"; and {pluralise(n, 'other reason')}" if (n := len(named) - _MOST_REASONS) > 0 else ""
+    fixes = dict.fromkeys(fix for _, fix in list(image_of)[:_MOST_REASONS] if fix)
     error = NoUsableImage(
-        f"not one image of {len(failures):,} could be used; the first: {first}",
-        fix=fix or "check the images that the table or the command names",
+        f"not one image of {len(failures):,} could be used: {'; '.join(named[:_MOST_REASONS])}{more}",
+        fix="; ".join(fixes) or "check the images that the table or the command names",
     )
     error.failures = tuple(failures)
     return error

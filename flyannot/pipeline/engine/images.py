@@ -10,9 +10,10 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.images import name_genes_by_file, read_named_images, select_images
 from flyannot.dataset.paths import IMAGES, find_table
-from flyannot.files.digest import file_digest, json_digest
+from flyannot.files.digest import cache_digests, file_digest, json_digest
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
 from flyannot.images.address import photograph_name
+from flyannot.images.image_file import image_files
 from flyannot.jobs.executor import map_ordered
 from flyannot.pipeline.engine.parts import OutputPart, create_part, cut_into_parts, part_path, select_share
 from flyannot.pipeline.engine.task import PartsTask
@@ -42,11 +43,12 @@ def read_chosen_images(paths, selection, otherwise=None):
     otherwise : stage range of pictures without a table, if the selection decides nothing; None if not known
     """
     only = selection.stage_range[0] if len(selection.stage_range) == 1 else None
+    is_recursive = selection.recursive
     if only or not selection.guess_stages:
-        return read_named_images(paths, only or otherwise, unknown_stage=only)
+        return read_named_images(paths, only or otherwise, unknown_stage=only, is_recursive=is_recursive)
     from flyannot.pipeline.stage_model import guess_stage_ranges  # imported here, because it is rarely needed
 
-    return guess_stage_ranges(read_named_images(paths, "", unknown_stage=""))
+    return guess_stage_ranges(read_named_images(paths, "", unknown_stage="", is_recursive=is_recursive))
 
 
 def sort_images(images):
@@ -146,7 +148,7 @@ class ImagePart(OutputPart):
     def with_image_digests(self):
         if "images" in self.header.inputs:
             return self
-        inputs = self.header.inputs | {"images": list(_file_digests(self.images))}
+        inputs = self.header.inputs | {"images": _file_digests(self.images)}
         return replace(self, header=replace(self.header, inputs=inputs))
 
 
@@ -174,9 +176,18 @@ def _describe_image(image):
 
 
 def _file_digests(images):
-    """Return the digests of the files of images, read on the threads of this process."""
-    by_part = map_ordered(lambda some: [_file_digest(i.file) for i in some], cut_into_parts(images))
-    return chain.from_iterable(by_part)
+    """Return a list of the digests of images, of which the files are read on the threads of this process."""
+    with cache_digests():  # images of one set share files
+        by_part = map_ordered(lambda some: [_image_digest(i.address) for i in some], cut_into_parts(images))
+        return list(chain.from_iterable(by_part))
+
+
+def _image_digest(address):
+    """Return the digest of the file of an image, or one digest of all files of which it consists."""
+    file, *others = image_files(address)
+    digest = _file_digest(file)
+    by_name = [[os.path.basename(path), _file_digest(path)] for path in others]
+    return json_digest([digest, *by_name]) if by_name else digest
 
 
 def _file_digest(path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flyannot.base.errors import DataError, InputError, did_you_mean, error_message
 from flyannot.base.options import FloatType, IntegerType
-from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.stage_ranges import NO_STAGE_RANGE, STAGE_RANGES
 from flyannot.curation.corrections import apply_corrections, describe_changes, read_corrections
 from flyannot.dataset.folder import Annotations, read_annotations
 from flyannot.dataset.ontology import add_parent_terms, read_ontology
@@ -93,7 +93,8 @@ def choose_stage_ranges(files, wanted):
     InputError
         If no file has any of the wanted stage ranges.
     """
-    present = [s for s in STAGE_RANGES if any(s in file.stage_ranges for file in files)]
+    known = (*STAGE_RANGES, NO_STAGE_RANGE)
+    present = [s for s in known if any(s in file.stage_ranges for file in files)]
     missing = [s for s in wanted or () if s not in present]
     chosen = [s for s in present if not wanted or s in wanted]
     if missing and not chosen:
@@ -104,6 +105,28 @@ def choose_stage_ranges(files, wanted):
     if missing:
         log.warning("warning: %s holds no stage range %s: left out", files[0].path, " or ".join(missing))
     return chosen
+
+
+def choose_stage_range(stored, wanted):
+    """Return the stage range of the one dictionary of an open file that is used.
+
+    Parameters
+    ----------
+    stored : StoredFile
+    wanted : sequence of str; empty for the only stage range of the file
+
+    Raises
+    ------
+    InputError
+        If the file has several stage ranges, and not exactly one of these is wanted.
+    """
+    chosen = choose_stage_ranges([stored], wanted)
+    if len(chosen) > 1:
+        raise InputError(
+            f"{stored.path} has dictionaries of {', '.join(chosen)}, and one is used",
+            fix=f"choose one, such as stage range {chosen[0]}",
+        )
+    return chosen[0]
 
 
 def read_described_patches(stored, stage_range, start=0, stop=None):
@@ -191,6 +214,11 @@ def dictionary_lam(stored):
     return _read_header_options(
         stored, "learn-dict", lambda learned: FloatType(above=0).parse(learned["lam"])
     )
+
+
+def has_positive_codes(stored):
+    """Return whether the dictionary of an open file was learned with codes that are not negative."""
+    return _read_header_options(stored, "learn-dict", lambda learned: "codes" in learned.get("positive", ()))
 
 
 def is_imported(stored):

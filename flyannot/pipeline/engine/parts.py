@@ -38,6 +38,7 @@ class OutputPart:
     made_with : data that the worker needs besides the images, such as options and paths of models
     name : the name of the part in messages
     files : Paths of the inputs besides image files
+    unit : the word for an item, for the display of progress
     """
 
     images: list
@@ -46,6 +47,7 @@ class OutputPart:
     made_with: Any
     name: str
     files: list
+    unit: str = "image"
 
     @property
     def n_items(self):
@@ -114,20 +116,21 @@ def make_missing_parts(make_part, parts, execution):
     if not parts:  # of a few parts, some shares have none
         return []
     total = sum(part.n_items for part in parts)
+    unit = parts[0].unit
     closed = {}
     missing = [part for part in parts if not _is_kept(part)]
     before = done = total - sum(part.n_items for part in missing)
-    execution.progress(done, total, "image")
+    execution.progress(done, total, unit)
 
     def on_done(made):
         nonlocal done
         n_items, closed[made[1].path] = made
         done += n_items
-        execution.progress(done, total, "image")
+        execution.progress(done, total, unit)
 
     def on_items(n_ended):  # a part that is tried again counts twice, so one image is held back
         if done < total:
-            execution.progress(max(done, min(before + n_ended, total - 1)), total, "image")
+            execution.progress(max(done, min(before + n_ended, total - 1)), total, unit)
 
     execution.workers.run_all(
         partial(_make_and_summarise, make_part),

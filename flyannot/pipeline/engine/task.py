@@ -92,14 +92,16 @@ class Task:
     images : list of Image from which it is made, for the list of failures
     tables : dict, Path of a table beside the output -> columns by which a table that we wrote is recognised
     is_replaced : True if a different output may be replaced without `force`
+    is_grown : function that returns True if the output would only get more images, and loses nothing
     is_locked : True if `run_task` locks the output, False if `make` does
     """
 
     is_replaced = False
     is_locked = True
 
-    def __init__(self, path, inputs=(), *, images=(), tables=None):
+    def __init__(self, path, inputs=(), *, images=(), tables=None, is_grown=lambda: False):
         self.path = path
+        self.is_grown = is_grown
         self.inputs = tuple(inputs)
         self.images = images
         self.tables = tables or {}
@@ -275,7 +277,7 @@ def run_task(task, execution):
     ------
     InputError
         If the output is one of the inputs. Or if it exists, was made in another way, and `execution.force` is
-        off. With `force`, if it is no HDF5 file, because no step made it.
+        off, unless it only gets more images. With `force`, if it is no HDF5 file, because no step made it.
     LockedError
         If another run is writing it.
     """
@@ -287,7 +289,7 @@ def run_task(task, execution):
             remove_parts(task.path)  # a run may have been killed before it removed them
             task.write_beside()
             return task.summary()
-        if task.path.exists() and not execution.force and not task.is_replaced:
+        if task.path.exists() and not (execution.force or task.is_replaced or task.is_grown()):
             raise InputError(
                 f"{task.path} exists and differs from what this command would write: {why}",
                 fix="add --force to replace it, or name another output with -o",

@@ -26,6 +26,7 @@ from flyannot.dataset.paths import relative_path, resolve_path
 from flyannot.files.atomic_file import write_text
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.supplied import resolve_model_path
+from flyannot.files.tables import set_header_words
 from flyannot.files.text_files import read_text, read_toml
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.options import RunOptions, Selection
@@ -104,6 +105,7 @@ def build_configuration(tables, path, settings=(), *, data_set=None, output=None
     _check_names(tables, path)
     options = _parse_tables(tables, Path(path).parent, f"{path}: ", _read_overrides(settings))
     options["learn-dict"].settings(f"{path}: ")  # an error if the learner has no such option
+    set_header_words(options[Selection.table].columns)
     return Configuration(
         data_set or _read_path(path, tables, "data-set"),
         output or _read_path(path, tables, "output"),
@@ -160,6 +162,8 @@ def write_record(configuration):
 def read_record(folder):
     """Return the tables of the record in an output folder, or None if there is no record.
 
+    Tables of the data set are then read with the names of columns in the record.
+
     Raises
     ------
     DataError
@@ -171,7 +175,9 @@ def read_record(folder):
     try:
         text, _, digest = read_text(path, fix="").rpartition(f"\n{_SEAL}")
         if digest.strip() == json_digest(text):
-            return convert_to_kebab_case(tomllib.loads(text))
+            tables = convert_to_kebab_case(tomllib.loads(text))
+            set_header_words(tables[Selection.table].get("columns", ()))
+            return tables
     except (OSError, ValueError):
         pass
     raise DataError(

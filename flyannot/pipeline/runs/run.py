@@ -15,6 +15,7 @@ from flyannot.dataset.folder import check_tables
 from flyannot.dataset.ontology import read_ontology
 from flyannot.dataset.paths import ANNOTATIONS as TABLE_OF_TERMS
 from flyannot.dataset.paths import IMAGES, find_annotation_table, find_table, has_table
+from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
 from flyannot.dataset.table_warnings import raise_errors
 from flyannot.encode.options import PoolOptions
 from flyannot.files.digest import cache_digests
@@ -291,6 +292,7 @@ def _check_data_set(configuration):
     gives_stages = select.guess_stages or len(select.stage_range) == 1  # to rows without one
     raise_errors(folder, check_tables(folder, unknown_stage="" if gives_stages else None)[0])
     images = read_selected_images(folder, select)
+    warn_of_repeated_pictures(folder, images)
     train = options["train"]
     count_candidate_patches(choose_stride(options["extract"], len(images)))  # an error if no patch fits
     table = find_annotation_table(folder)  # an error if a table has almost this name

@@ -1,7 +1,7 @@
 // --- The address keeps what is chosen behind its #, so that a link, a reload and Back show it again. ---
 const Address = (() => {
   const { chosen, index, byId } = Page;
-  const { keyOf, pane, list, numberOfKey, choose, drawList, show } = Groups;
+  const { keyOf, pane, list, numberOfKey, choose, drawList, show, setReading } = Groups;
   const { scores, showCurves, sortScores, filterScores } = Scores;
   const { showBeside } = SideBySide;
 
@@ -18,7 +18,8 @@ const Address = (() => {
     if (chosen.sorted) chosenWords.set("sort", chosen.sorted);
     if (chosen.curves) chosenWords.set("curves", chosen.curves);
     if (chosen.alike >= 0) chosenWords.set("like", keyOf(index.groups[chosen.alike]));
-    if (chosen.listed.length && chosen.current !== chosen.listed[0].g)
+    const isReading = document.body.classList.contains("reading");
+    if (chosen.listed.length && (isReading || chosen.current !== chosen.listed[0].g))
       chosenWords.set("open", pane.dataset.key);
     for (const key of chosen.beside) chosenWords.append("beside", key);
     const isTyping = field !== undefined && byId(field).type === "search";
@@ -49,6 +50,7 @@ const Address = (() => {
     choose();
     drawList();
     if (g !== undefined || chosen.listed.length) show(g ?? chosen.listed[0].g);
+    setReading(g !== undefined);
     chosen.beside = given.getAll("beside");
     showBeside();
     byId("groups-note").textContent =

@@ -392,10 +392,17 @@ const Groups = (() => {
       button.addEventListener("click", () => pick(chosen.listed[at + step].g));
       return button;
     });
+    const back = make("button", { type: "button", class: "back" }, "Back to the list");
+    back.addEventListener("click", () => {
+      setReading(false);
+      list.querySelector("a[aria-current=true]")?.focus();
+      Address.remember();
+    });
     pane.replaceChildren(
       make(
         "header",
         {},
+        back,
         make("h3", { id: "gene-heading", tabindex: -1 }, symbolOf(group), ofStage(group, ", stage range ")),
         make("span", { class: "quiet" }, facts),
         make("span", { class: "count" }),
@@ -428,9 +435,13 @@ const Groups = (() => {
     if (box.top < around.top) list.scrollTop += box.top - around.top;
     else if (box.bottom > around.bottom) list.scrollTop += box.bottom - around.bottom;
   }
+  // On a phone a gene that is chosen takes the whole screen.
+  const phone = matchMedia("(max-width: 560px)");
+  const setReading = (isReading) => document.body.classList.toggle("reading", isReading && phone.matches);
   // Show a group that the reader chose.
   function pick(g) {
     show(g);
+    setReading(true);
     Address.remember();
     const { top } = pane.getBoundingClientRect();
     if (top < 0 || top > innerHeight / 2) pane.scrollIntoView();
@@ -516,6 +527,7 @@ const Groups = (() => {
     showPicture,
     termsInLine,
     show,
+    setReading,
     pick,
   };
 })();

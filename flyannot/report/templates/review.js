@@ -27,6 +27,7 @@ const Review = (() => {
     KEPT,
   } = Verdicts;
   const { giveFile } = Tables;
+  const SIGNS = { accept: "\u2713", reject: "\u2715", unsure: "?" };
 
   const genesOfSymbol = new Map(); // symbol -> ids of its genes on this page
   const toReview = new Set(); // keys of the terms that are predicted or curated
@@ -99,8 +100,8 @@ const Review = (() => {
           "aria-pressed": "false",
           title: verdict + " (" + verdict[0] + ")",
         },
-        verdict[0].toUpperCase() + verdict.slice(1),
-        make("span", { class: "unseen" }, " " + term),
+        make("span", { "aria-hidden": true }, SIGNS[verdict]),
+        make("span", { class: "unseen" }, verdict[0].toUpperCase() + verdict.slice(1) + " " + term),
       ),
     );
     const note = make("input", {
@@ -390,7 +391,8 @@ const Review = (() => {
     const here = new Set(index.groups.map(idOfGene));
     const nForeign = rows.filter(([key]) => !here.has(partsOf(key)[0])).length;
     if (nForeign && nForeign === rows.length) {
-      say(name + ": nothing is loaded, since none of its " + counted(nForeign, "verdict") + " is on a gene here.");
+      const many = counted(nForeign, "verdict");
+      say(name + ": nothing is loaded, since none of its " + many + " is on a gene here.");
       return;
     }
     const all = new Map();

@@ -1,0 +1,125 @@
+"""The pictures of a folder without a table, and a summary of what else lies there."""
+
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from flyannot.base.errors import InputError
+from flyannot.base.text import pluralise
+from flyannot.files.file_kind import HEIC_SUFFIXES, PICTURE_SUFFIXES, is_picture_file, name_file_kind
+
+# BDGP's N_s.bmp is the thumbnail of N.jpe; others are called N_thumb.png, N-thumbnail.jpg, thumb_N.png.
+_THUMBNAIL = re.compile(
+    r"(?P<before>thumb(?:nail)?[-_ .])?(?P<stem>.+?)(?P<after>[-_ .](?:s|small|tn|thumb(?:nail)?))?",
+    re.I | re.DOTALL,
+)
+_OF_REPORT = re.compile(
+    r".*\.html-files-[0-9a-f]+", re.DOTALL
+)  # the folder beside a report, with its pictures
+_MOST_FOLDERS = 1000  # folders below in which pictures are counted
+_TAKE_THEM = "to take them: --recursive, or in a run --set select.recursive=true"
+
+
+@dataclass(frozen=True)
+class FolderListing:
+    """The pictures of a folder, and what was left out.
+
+    names : list of paths of the pictures, relative to the folder, sorted
+    left_out : text, such as "5 HEIC, 1 PDF, 2 folders"; "" if nothing was left out
+    """
+
+    names: list
+    left_out: str
+
+
+def list_pictures(folder, *, is_recursive=False):
+    """List the pictures of a folder, and count by kind what else lies there.
+
+    Hidden files are left out, and thumbnails beside their full picture. Links to folders are not entered.
+
+    Parameters
+    ----------
+    folder : path
+    is_recursive : bool, whether pictures in folders below are taken too
+
+    Returns
+    -------
+    listing : FolderListing
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be read.
+    """
+    names = []
+    others: Counter = Counter()  # kind -> number of files
+    below = []  # paths of folders that are not entered
+
+    def on_error(error):
+        if os.path.samefile(error.filename, folder):
+            raise InputError(
+                f"cannot read the folder {folder}: {error.strerror}", fix="check its permissions"
+            )
+        below.append(error.filename)
+
+    for parent, folders, files in os.walk(folder, onerror=on_error):
+        others["hidden file"] += sum(name[0] == "." for name in (*folders, *files))
+        shown = sorted(name for name in folders if name[0] != ".")
+        folders[:] = [name for name in shown if is_recursive and _is_entered(os.path.join(parent, name))]
+        below += [os.path.join(parent, name) for name in shown if name not in folders]
+        taken = _choose_pictures(parent, [name for name in files if name[0] != "."], others)
+        inside = os.path.relpath(parent, folder).replace(os.sep, "/")
+        names += [name if inside == "." else f"{inside}/{name}" for name in taken]
+    counted = [_pluralise_kind(n, kind) for kind, n in sorted(others.items()) if n]
+    return FolderListing(sorted(names), ", ".join([*counted, *_describe_folders(below, is_recursive)]))
+
+
+def _is_entered(folder):
+    """Return True if pictures are taken from a folder below, whose path is given."""
+    return not (os.path.islink(folder) or _OF_REPORT.fullmatch(os.path.basename(folder)))
+
+
+def _choose_pictures(folder, names, others):
+    """Return the names of the pictures among the files of a folder, and count all other files by kind.
+
+    folder : path; names : list of the names of its files; others : Counter, kind -> number of files
+    """
+    is_picture = {name: is_picture_file(os.path.join(folder, name)) for name in names}
+    stems = {os.path.splitext(name)[0].casefold() for name in names if is_picture[name]}
+    chosen = []
+    for name in names:
+        before, stem, after = _THUMBNAIL.fullmatch(os.path.splitext(name)[0]).groups()
+        if not is_picture[name]:
+            others[name_file_kind(os.path.join(folder, name))] += 1
+        elif (before or after) and stem.casefold() in stems:
+            others[f"thumbnail ({(before or after).lower()})"] += 1
+        else:
+            chosen.append(name)
+    return chosen
+
+
+def _pluralise_kind(n, kind):
+    """Format a number of files of one kind, such as "5 HEIC" or "2 hidden files"."""
+    if kind.startswith("thumbnail"):
+        return pluralise(n, f"{kind} beside its picture", f"{kind.replace(' ', 's ')} beside their pictures")
+    advice = " (to read them: pip install 'flyannot[heic]')" if f".{kind.lower()}" in HEIC_SUFFIXES else ""
+    return pluralise(n, kind, kind if kind == kind.upper() else None) + advice
+
+
+def _describe_folders(folders, is_recursive):
+    """Return a list with one text on folders that were not entered, or [] without such a folder.
+
+    folders : list of paths; is_recursive : bool, whether only links and folders of reports are among them
+    """
+    if not folders:
+        return []
+    entered = [] if is_recursive else filter(_is_entered, folders)
+    walked = list(islice(chain.from_iterable(map(os.walk, entered)), _MOST_FOLDERS))
+    n = sum(
+        name[0] != "." and name.lower().endswith(PICTURE_SUFFIXES) for *_, files in walked for name in files
+    )
+    least = "at least " if len(walked) == _MOST_FOLDERS else ""
+    pictures = f" with {least}{pluralise(n, 'picture')} ({_TAKE_THEM})" if n else ""
+    return [f"{pluralise(len(folders), 'folder')}{pictures}"]

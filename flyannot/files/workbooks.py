@@ -1,0 +1,346 @@
+"""Reader of workbooks of spreadsheet programs (.xlsx, .ods, .xls): the rows of one sheet, as text.
+
+An .xlsx or .ods file is an archive of XML, which is read here row by row. All cells are read, whatever size
+the file says that the sheet has. A cell with an error, such as #N/A, is read as its text. A formula whose
+result is not stored is read as `NO_RESULT`. The package xlrd reads .xls files.
+"""
+
+import io
+import logging
+import re
+import zipfile
+from datetime import datetime, timedelta
+from pathlib import Path
+from posixpath import join, normpath
+from xml.etree.ElementTree import iterparse
+
+from flyannot.base.errors import InputError
+from flyannot.base.text import is_error_value
+from flyannot.files.text_files import open_regular_file, unpacked_size_limit
+
+log = logging.getLogger("flyannot")
+NO_RESULT = "\0formula"  # no text of a workbook has this character
+SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
+_MAX_BYTES = 2**29  # of an unpacked workbook
+_MAX_CELLS = 2**24  # including empty cells
+_MAX_COLUMNS = 2**14
+_OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+SIGNATURES = (b"PK\x03\x04", _OLD_EXCEL)
+_DATE_FORMATS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # numbers of Excel
+_LITERALS = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|[_*].')  # parts of a number format that are no codes
+_EPOCHS = datetime(1899, 12, 30), datetime(1904, 1, 1)  # of serial dates; the second is of old Macs
+_PASSWORD = "is protected by a password", "open it, remove the password, and save it again"
+
+
+def read_sheet(path):
+    """Read the first sheet of a workbook that is not hidden and not empty.
+
+    Parameters
+    ----------
+    path : Path of the workbook
+
+    Yields
+    ------
+    line : int, the number of the row in the sheet, from 1; empty rows may be left out
+    cells : list of str
+
+    Raises
+    ------
+    InputError
+        If the file is no workbook, has a password, is damaged, or would take too much memory.
+    """
+    try:
+        with open_regular_file(path) as file:
+            is_old = file.peek(4)[:4] == _OLD_EXCEL
+            sheets = _xls_sheets(path, file.read(_MAX_BYTES)) if is_old else _packed_sheets(path, file)
+            yield from _first_rows(path, sheets)
+    except (InputError, GeneratorExit):
+        raise
+    except Exception as error:  # a damaged workbook may raise any exception
+        raise InputError(f"{path} cannot be read as a workbook: {error}", fix=SAVE_AS) from None
+
+
+def _first_rows(path, sheets):
+    """Yield the rows of the first sheet that has any.
+
+    Parameters
+    ----------
+    path : Path of the workbook, for messages
+    sheets : list of (name, iterator of rows) of the sheets that are not hidden
+    """
+    n_cells = 0
+    for name, rows in sheets:
+        is_empty = True
+        for line, cells in rows:
+            n_cells += len(cells) + 1
+            if n_cells > _MAX_CELLS:
+                raise InputError(f"{path} has more than {_MAX_CELLS:,} cells, or claims to", fix=SAVE_AS)
+            if is_empty and any(cells) and len(sheets) > 1:
+                log.info('note: %s has %d sheets; only "%s" is read', Path(path).name, len(sheets), name)
+            is_empty &= not any(cells)
+            yield line, cells
+        if not is_empty:
+            return
+
+
+def _packed_sheets(path, file):
+    """Return the sheets of an .xlsx or .ods file as a list of (name, iterator of rows).
+
+    Parameters
+    ----------
+    path : Path of the file, for messages
+    file : the file, open for reading bytes
+    """
+    archive = zipfile.ZipFile(file)
+    names = set(archive.namelist())
+    if sum(member.file_size for member in archive.infolist()) > unpacked_size_limit(path, _MAX_BYTES):
+        raise InputError(
+            f"{path} unpacks to more than {unpacked_size_limit(path, _MAX_BYTES):,} bytes", fix=SAVE_AS
+        )
+    if "xl/workbook.xml" in names:
+        return _xlsx_sheets(archive)
+    if "content.xml" in names:
+        manifest = "META-INF/manifest.xml"
+        if manifest in names and b"encryption-data" in archive.read(manifest):
+            raise InputError(f"{path} {_PASSWORD[0]}", fix=_PASSWORD[1])
+        return _ods_sheets(archive)
+    if "xl/workbook.bin" in names:
+        raise InputError(f"{path} is a binary workbook (.xlsb)", fix=f"{SAVE_AS}, or as .xlsx")
+    if any(name.endswith(".iwa") for name in names):
+        raise InputError(f"{path} is a file of Numbers", fix="export it from Numbers as CSV or Excel")
+    raise InputError(f"{path} is a zip archive, not a table", fix="unpack it, and name the table in it")
+
+
+def _read_elements(archive, name, *wanted, starts=()):
+    """Yield the XML elements of one part of an archive that have a wanted tag, each when it is complete.
+
+    The element is emptied afterwards, so that a long part takes little memory.
+
+    Parameters
+    ----------
+    archive : ZipFile
+    name : str, the part
+    wanted : tags without their namespace
+    starts : tags whose elements are yielded when they start, so that they only have their attributes
+    """
+    around = []
+    n_wanted = 0  # elements around this one that are still needed as a whole
+    with archive.open(name) as part:
+        for event, element in iterparse(part, ("start", "end")):
+            tag = _tag(element)
+            if event == "start":
+                around.append(element)
+                n_wanted += tag in wanted
+                if tag in starts:
+                    yield element
+                continue
+            around.pop()
+            if tag in wanted:
+                yield element
+                n_wanted -= 1
+            if not n_wanted:
+                for emptied in (element, *around[-1:]):
+                    del emptied[:]
+
+
+def _tag(element):
+    return element.tag.rpartition("}")[2]
+
+
+def _attribute(element, name, default=""):
+    """Return an attribute of an XML element by its name without the namespace."""
+    return next((value for key, value in element.items() if key.rpartition("}")[2] == name), default)
+
+
+def _xlsx_sheets(archive):
+    """Return the sheets of an .xlsx file that are not hidden as a list of (name, iterator of rows)."""
+    parts = {}
+    targets = {}
+    for link in _read_elements(archive, "xl/_rels/workbook.xml.rels", "Relationship"):
+        kind = link.get("Type", "").rpartition("/")[2]
+        targets[link.get("Id")] = kind, normpath(join("/xl", link.get("Target", ""))).lstrip("/")
+        parts[kind] = targets[link.get("Id")][1]
+    texts = []
+    if "sharedStrings" in parts:
+        texts = [_join_text(text) for text in _read_elements(archive, parts["sharedStrings"], "si")]
+    date_styles = _date_styles(archive, parts["styles"]) if "styles" in parts else ()
+    epoch = _EPOCHS[0]
+    is_stale = False
+    sheets = []
+    for element in _read_elements(archive, "xl/workbook.xml", "sheet", "workbookPr", "calcPr"):
+        if _tag(element) == "workbookPr" and element.get("date1904") in ("1", "true"):
+            epoch = _EPOCHS[1]
+        is_stale |= element.get("fullCalcOnLoad") in ("1", "true")
+        kind, part = targets.get(_attribute(element, "id"), ("", ""))
+        if kind == "worksheet" and element.get("state", "visible") == "visible":
+            sheets.append((element.get("name"), part))
+
+    def cell_text(cell):
+        """Return the text of a cell."""
+        value = next((part.text or "" for part in cell if _tag(part) == "v"), "")
+        kind = cell.get("t", "n")
+        is_formula = any(_tag(part) == "f" for part in cell)
+        if is_formula and kind == "n" and (not value or (is_stale and value == "0")):
+            return NO_RESULT
+        if kind == "s":
+            return texts[int(value)]
+        if kind == "inlineStr":
+            return _join_text(cell)
+        if kind == "b":
+            return "TRUE" if value == "1" else "FALSE"
+        if kind != "n" or not value:
+            return value
+        number = float(value)
+        return str(epoch + timedelta(number)) if cell.get("s") in date_styles else _format_number(number)
+
+    return [(name, _xlsx_rows(archive, part, cell_text)) for name, part in sheets]
+
+
+def _xlsx_rows(archive, part, cell_text):
+    """Yield (line, cells) of the rows of a sheet of an .xlsx file.
+
+    `cell_text` is a function from the XML element of a cell to its text.
+    """
+    line = 0
+    for row in _read_elements(archive, part, "row"):
+        line = int(row.get("r", line + 1))
+        cells = []
+        for cell in row:
+            column = _column_index(cell.get("r", "")) if cell.get("r") else len(cells)
+            cells += [""] * (column + 1 - len(cells))
+            cells[column] = cell_text(cell)
+        yield line, cells
+
+
+def _column_index(place):
+    """Return the index of the column of a cell, from 0, by its place such as "AB12"."""
+    column = 0
+    for letter in place.rstrip("0123456789"):
+        column = 26 * column + ord(letter) - ord("A") + 1
+    if not 0 < column <= _MAX_COLUMNS:
+        raise ValueError(f'no cell is called "{place}"')
+    return column - 1
+
+
+def _join_text(element):
+    """Return the text of an XML element of an .xlsx file, without phonetic hints."""
+    return "".join(
+        part.text or ""
+        for run in element.iter()
+        if _tag(run) in ("r", "si", "is")
+        for part in run
+        if _tag(part) == "t"
+    )
+
+
+def _date_styles(archive, part):
+    """Return the set of the numbers of the cell styles that show dates, each as text."""
+    dates = {str(number) for number in _DATE_FORMATS}
+    styles = []
+    for element in _read_elements(archive, part, "numFmt", "cellXfs"):
+        if _tag(element) == "numFmt":
+            code = _LITERALS.sub("", element.get("formatCode", "")).lower()
+            change = dates.add if re.search("[dmyh]", code) else dates.discard
+            change(element.get("numFmtId"))
+        else:
+            styles = [style.get("numFmtId") for style in element]
+    return {str(number) for number, form in enumerate(styles) if form in dates}
+
+
+def _format_number(number):
+    """Format a number without a decimal point if it is whole."""
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else str(number)
+
+
+def _ods_sheets(archive):
+    """Return the sheets of an .ods file that are not hidden as a list of (name, iterator of rows)."""
+    hidden = set()
+    sheets = []
+    for element in _read_elements(archive, "content.xml", "style", starts=("table",)):
+        if _tag(element) == "table":
+            sheets.append((_attribute(element, "name"), _attribute(element, "style-name")))
+        elif any(_attribute(part, "display") == "false" for part in element):
+            hidden.add(_attribute(element, "name"))
+    shown = [(number, name) for number, (name, style) in enumerate(sheets) if style not in hidden]
+    return [(name, _ods_rows(archive, number)) for number, name in shown]
+
+
+def _ods_rows(archive, number):
+    """Yield (line, cells) of the rows of the sheet with this number in an .ods file."""
+    line = 0
+    present = -1
+    for element in _read_elements(archive, "content.xml", "table-row", starts=("table",)):
+        present += _tag(element) == "table"
+        if _tag(element) == "table" or present != number:
+            continue
+        cells = []
+        n_empty = 0  # cells since the last cell with text
+        for cell in element:
+            times = int(_attribute(cell, "number-columns-repeated", "1"))
+            text = _ods_text(cell)
+            if not text:
+                n_empty += times
+                continue
+            if len(cells) + n_empty + times > _MAX_COLUMNS:
+                raise ValueError(f"more than {_MAX_COLUMNS:,} columns")
+            cells += [""] * n_empty + [text] * times
+            n_empty = 0
+        times = int(_attribute(element, "number-rows-repeated", "1"))
+        for again in range(times if cells else 0):
+            yield line + again + 1, cells
+        line += times
+
+
+def _ods_text(cell):
+    """Return the text of a cell of an .ods file."""
+    shown = "\n".join("".join(part.itertext()) for part in cell if _tag(part) == "p")
+    kind = next((value for key, value in cell.items() if key.endswith("office:1.0}value-type")), "")
+    if is_error_value(shown) or kind == "string":
+        return shown
+    if not kind:
+        return NO_RESULT if _attribute(cell, "formula") else shown
+    if kind == "date":
+        return _attribute(cell, "date-value").replace("T", " ")
+    value = _attribute(
+        cell, "boolean-value" if kind == "boolean" else "time-value" if kind == "time" else "value"
+    )
+    return value.upper() if kind in ("boolean", "time") else _format_number(float(value))
+
+
+def _xls_sheets(path, content):
+    """Return the sheets of an .xls file that are not hidden as a list of (name, iterator of rows).
+
+    Parameters
+    ----------
+    path : Path of the file, for messages
+    content : bytes of the file
+    """
+    import xlrd  # imported here, because such files are rare
+
+    if "EncryptedPackage".encode("utf-16-le") in content:
+        raise InputError(f"{path} {_PASSWORD[0]}", fix=_PASSWORD[1])
+    try:
+        book = xlrd.open_workbook(file_contents=content, logfile=io.StringIO(), ragged_rows=True)
+    except xlrd.XLRDError as error:
+        if "encrypted" in str(error):
+            raise InputError(f"{path} {_PASSWORD[0]}", fix=_PASSWORD[1]) from None
+        raise
+
+    def cell_text(cell):
+        """Return the text of a cell."""
+        if cell.ctype == xlrd.XL_CELL_ERROR:
+            return xlrd.error_text_from_code[cell.value]
+        if cell.ctype == xlrd.XL_CELL_DATE:
+            return str(_EPOCHS[book.datemode] + timedelta(cell.value))
+        if cell.ctype == xlrd.XL_CELL_BOOLEAN:
+            return "TRUE" if cell.value else "FALSE"
+        return _format_number(cell.value) if cell.ctype == xlrd.XL_CELL_NUMBER else str(cell.value)
+
+    return [
+        (
+            sheet.name,
+            ((line, list(map(cell_text, row))) for line, row in enumerate(sheet.get_rows(), start=1)),
+        )
+        for sheet in book.sheets()
+        if not sheet.visibility
+    ]

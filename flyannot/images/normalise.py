@@ -1,0 +1,235 @@
+"""Grey levels or colours from 0 to 255 of the samples that a file stores.
+
+Only this module decides what samples mean: bits, inks, palettes, transparency, orientation.  The result is
+the same picture for every file format and for every library that unpacks one.
+"""
+
+import numpy as np
+
+from flyannot.images.grey_levels import WHITE, guess_white_level, stated_white_level, to_luma
+from flyannot.images.scene import N_COLOURS
+from flyannot.images.unreadable import unknown_pixel_type_error, unreadable_image_error
+
+MAX_FLOAT_PIXELS = 12_000_000  # larger pictures of more than 8 bits are rounded to 8 bits, to save memory
+_STRIP_PIXELS = 2**20  # pixels of a large picture that are converted at once
+_KNOWN_KINDS = "buif"  # of NumPy's types: bool, whole numbers, floats
+# The steps that turn a picture upright, for each orientation: transpose, reverse rows, reverse columns.
+_UPRIGHT = {
+    2: (False, False, True),
+    3: (False, True, True),
+    4: (False, True, False),
+    5: (True, False, False),
+    6: (True, False, True),
+    7: (True, True, True),
+    8: (True, True, False),
+}
+
+
+def normalise(path, plane, mode):
+    """Convert a stored plane to grey levels or colours from 0 (black) to 255 (white), upright.
+
+    Colour becomes Rec. 601 luma, of bytes exactly as by Pillow's mode "L".  What is transparent is laid on
+    white.  An alpha that is 0 everywhere is no alpha.
+
+    Parameters
+    ----------
+    path : path of the file, for messages
+    plane : StoredPlane
+    mode : "L" or "RGB"
+
+    Returns
+    -------
+    picture : uint8 or float32 array (height, width), or (height, width, 3) of colours with "RGB"
+        It has bytes if the file has at most 8 bits, or more than MAX_FLOAT_PIXELS pixels.
+
+    Raises
+    ------
+    UnusableImage
+        If the type of the pixels is not known, or if numbers are not finite or outside their range.
+    """
+    if not isinstance(plane.samples, np.ndarray) and plane.samples.mode not in ("L", "RGB"):
+        plane = plane._replace(samples=np.asarray(plane.samples))
+    if isinstance(plane.samples, np.ndarray):
+        plane = _require_known_samples(path, plane)
+    white = _white_level(path, plane, slice(N_COLOURS[plane.colours]))
+    opaque = _white_level(path, plane, slice(-1, None)) if plane.alpha else 1.0
+    width, height = _size(plane.samples)
+    if width * height <= _STRIP_PIXELS:
+        return _upright(_to_255(plane, white, opaque, mode), plane.orientation)
+    picture = None
+    step = max(1, _STRIP_PIXELS // width)
+    for top in range(0, height, step):
+        rows = plane._replace(samples=_rows(plane.samples, top, top + step))
+        strip = _to_255(rows, white, opaque, mode)
+        if picture is None:
+            is_float = strip.dtype == np.float32 and width * height <= MAX_FLOAT_PIXELS
+            dtype = np.float32 if is_float else np.uint8
+            picture = np.empty((height, *strip.shape[1:]), dtype)
+        picture[top : top + step] = strip if strip.dtype == picture.dtype else np.rint(strip)
+    return _upright(picture, plane.orientation)
+
+
+def _size(samples):
+    """Return (width, height) of an array or a Pillow image."""
+    return samples.shape[1::-1] if isinstance(samples, np.ndarray) else samples.size
+
+
+def _rows(samples, top, bottom):
+    """Return some rows of an array or a Pillow image."""
+    if isinstance(samples, np.ndarray):
+        return samples[top:bottom]
+    width, height = samples.size
+    return samples.crop((0, top, width, min(bottom, height)))
+
+
+def _require_known_samples(path, plane):
+    """Return a StoredPlane whose samples have as many values as its colours need.
+
+    An alpha that is 0 everywhere is dropped.
+
+    Raises
+    ------
+    UnusableImage
+        If the type or the shape of the samples is not known.
+    """
+    samples = plane.samples
+    n_colours = N_COLOURS[plane.colours]
+    shape = samples.shape[2:] or (1,)
+    n_needed = n_colours + bool(plane.alpha)
+    is_known = samples.dtype.kind in _KNOWN_KINDS and samples.ndim in (2, 3) and shape[0] >= n_needed
+    if not is_known or samples.dtype == np.int8 or plane.colours == "ycbcr" and samples.dtype != np.uint8:
+        kind = "signed numbers of 8 bits" if samples.dtype == np.int8 else str(samples.dtype)
+        shape = " x ".join(map(str, samples.shape))
+        raise unknown_pixel_type_error(path, f"{kind} of shape {shape}, {plane.colours}")
+    if plane.alpha and not samples[..., n_colours].any():
+        plane = plane._replace(alpha="")
+        n_needed = n_colours
+    if samples.ndim == 3:
+        samples = samples[..., 0] if n_needed == 1 else samples[..., :n_needed]
+    return plane._replace(samples=samples)
+
+
+def _white_level(path, plane, which):
+    """Return the number that is white, or opaque, in a StoredPlane.
+
+    The bits in use decide, then the largest number, as stated by the file.  If neither is stated, or if a
+    sample is larger, the range of the samples decides.
+
+    which : slice of the samples of a pixel that are looked at
+
+    Raises
+    ------
+    UnusableImage
+        If a sample is not finite, or outside the range.
+    """
+    dtype = plane.samples.dtype if isinstance(plane.samples, np.ndarray) else np.dtype(np.uint8)
+    if dtype.kind == "b":
+        return 1.0
+    type_bits = 8 * dtype.itemsize
+    stated = [2.0**plane.used_bits - 1] if 0 < plane.used_bits < type_bits else []
+    if plane.colours == "palette" or type_bits == 8 and not stated:
+        return WHITE
+    samples = plane.samples[..., which] if plane.alpha else plane.samples
+    lowest, highest = float(samples.min()), float(samples.max())
+    if not np.isfinite([lowest, highest]).all():
+        raise unreadable_image_error(path, "it has grey levels that are NaN or infinite")
+    if dtype.kind == "f":
+        white = 1.0 if highest <= 1 else WHITE
+    else:
+        stated += [stated_white_level(plane.maximum)] if plane.maximum else []
+        guessed = guess_white_level(highest, min(16, type_bits - 1) if dtype.kind == "i" else type_bits)
+        white = next((number for number in stated if highest <= number), guessed)
+    if lowest < 0 or highest > white:
+        raise unreadable_image_error(
+            path,
+            f"its grey levels run from {lowest:g} to {highest:g}, outside 0 to {white:g}",
+            fix="save it with 8 or 16 bits per channel",
+        )
+    return white
+
+
+def _to_255(plane, white, opaque, mode):
+    """Convert some rows of a StoredPlane, as `normalise`, without turning them.
+
+    white, opaque : the number that is white, and the alpha that is opaque
+
+    Returns uint8 if that is exact, otherwise float32.
+    """
+    samples = plane.samples
+    if not isinstance(samples, np.ndarray):
+        if not plane.transparent:
+            return np.asarray(samples.convert(mode) if samples.mode == "RGB" else samples)
+        samples = np.asarray(samples)
+    n_colours = N_COLOURS[plane.colours]
+    alpha = None  # from 0 to 1
+    if plane.alpha:
+        alpha = samples[..., n_colours].astype(np.float32) / np.float32(opaque)
+        samples = samples[..., 0] if n_colours == 1 else samples[..., :n_colours]
+    if plane.transparent:
+        is_paper = (np.atleast_3d(samples) == np.array(plane.transparent)).all(axis=2)
+        alpha = np.where(is_paper, np.float32(0), np.float32(1))
+    if plane.colours == "palette":
+        entries = plane.palette[np.minimum(samples, len(plane.palette) - 1)]
+        if plane.palette.shape[1] == 4:
+            alpha = entries[..., 3].astype(np.float32) / np.float32(WHITE)
+        colours = entries[..., :3]
+    else:
+        colours = _rescale(samples, white)
+    if plane.is_white_zero:
+        colours = colours.dtype.type(WHITE) - colours
+    if plane.colours == "cmyk":
+        colours = _mix_inks(colours)
+    elif plane.colours == "ycbcr":
+        colours = _from_ycbcr(colours)
+    if colours.ndim == 3 and mode == "L":
+        colours = to_luma(np.ascontiguousarray(colours))
+    return colours if alpha is None else _lay_on_white(colours, alpha, plane.alpha == "premultiplied")
+
+
+def _rescale(samples, white):
+    """Scale samples so that white is 255: uint8 if that is exact, otherwise float32."""
+    if samples.dtype.itemsize == 1 and WHITE % white == 0:
+        return samples if white == WHITE else samples.astype(np.uint8) * np.uint8(WHITE // white)
+    return samples.astype(np.float32) * np.float32(WHITE / white)
+
+
+def _mix_inks(inks):
+    """Return the colours (height, width, 3) of cyan, magenta, yellow and black, as Pillow does."""
+    light = np.float32(WHITE) - inks[..., 3:]
+    absorbed = inks[..., :3] * light / np.float32(WHITE)
+    return (light - np.rint(absorbed)).astype(np.uint8) if inks.dtype == np.uint8 else light - absorbed
+
+
+def _from_ycbcr(samples):
+    """Return the colours (height, width, 3) of luma and two differences of colour, of bytes."""
+    from PIL import Image
+
+    height, width = samples.shape[:2]
+    return np.asarray(Image.frombytes("YCbCr", (width, height), samples.tobytes()).convert("RGB"))
+
+
+def _lay_on_white(colours, alpha, is_premultiplied):
+    """Lay colours on white paper.
+
+    Parameters
+    ----------
+    colours : uint8 or float32 array (height, width) or (height, width, 3)
+    alpha : float32 array (height, width) from 0 (transparent) to 1
+    is_premultiplied : whether the colours were multiplied by alpha
+    """
+    white = np.float32(WHITE)
+    alpha = alpha if colours.ndim == 2 else alpha[..., None]
+    if is_premultiplied:
+        laid = np.minimum(colours + white * (1 - alpha), white)
+    else:
+        laid = white + (colours - white) * alpha
+    return np.rint(laid).astype(np.uint8) if colours.dtype == np.uint8 else laid
+
+
+def _upright(picture, orientation):
+    """Turn a picture upright, from its EXIF or TIFF orientation."""
+    transposes, reverses_rows, reverses_columns = _UPRIGHT.get(orientation, (False, False, False))
+    if transposes:
+        picture = picture.swapaxes(0, 1)
+    picture = picture[:: -1 if reverses_rows else 1, :: -1 if reverses_columns else 1]
+    return np.ascontiguousarray(picture)

@@ -1,0 +1,220 @@
+"""Pictures that Pillow unpacks: PNG, BMP, JPEG, GIF, WebP, and HEIC if pillow-heif is installed.
+
+OpenCV unpacks PNGs of 16-bit colour, of which Pillow keeps 8 bits.  It opens no file.
+"""
+
+import io
+import struct
+import zlib
+from contextlib import contextmanager
+
+import numpy as np
+
+from flyannot.base.packages import import_optional
+from flyannot.files.content_kind import HEAD_BYTES, recognise_content
+from flyannot.images.geometry import load_opencv
+from flyannot.images.scene import Scene, StoredPlane
+from flyannot.images.unreadable import (
+    JPEG_SIGNATURE,
+    PNG_SIGNATURE,
+    require_few_scans,
+    too_large_image_error,
+    unknown_pixel_type_error,
+    unreadable_image_error,
+)
+
+FORMATS = ("PNG", "BMP", "JPEG", "GIF", "WEBP")
+_COLOURS = {
+    **dict.fromkeys(("1", "L", "LA", "I;16", "I"), "grey"),
+    **dict.fromkeys(("P", "PA"), "palette"),
+    **dict.fromkeys(("RGB", "RGBA"), "rgb"),
+    "CMYK": "cmyk",
+}
+_ORIENTATION = 274  # tag of EXIF
+# The chunks of a PNG that Pillow needs.  Others are skipped: texts and colour profiles may be of any size.
+_PNG_CHUNKS = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"eXIf", b"acTL", b"fcTL"}
+_PNG_TEXTS = {b"tEXt", b"zTXt", b"iTXt"}
+_MAX_TEXT_BYTES = 2**20  # of a text with an orientation
+_PNG_TYPE = 25  # place of the byte with the type of a PNG, after its bits
+_GREY_AND_ALPHA = 4
+_DEEP_COLOUR = {(16, 2), (16, _GREY_AND_ALPHA), (16, 6)}  # bits and type of PNGs of which Pillow keeps 8 bits
+
+
+@contextmanager
+def open_pillow(path, file, formats=FORMATS):
+    """Open a picture with Pillow, and yield a list with its one Scene.
+
+    Only the first picture of an MPO is read: the others are previews.
+
+    Parameters
+    ----------
+    path : path of the file, for messages
+    file : the open file
+    formats : sequence of Pillow's names of formats
+
+    Raises
+    ------
+    UnusableImage
+        If it is not a picture of these formats, or if it is an animation.
+    """
+    from PIL import Image, ImageFile, UnidentifiedImageError
+
+    ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have set it
+    start = file.read(HEAD_BYTES)
+    file.seek(0)
+    bits = png_type = used_bits = 0
+    if start.startswith(PNG_SIGNATURE):
+        bits, png_type = start[_PNG_TYPE - 1 : _PNG_TYPE + 1]
+        file, used_bits = _read_needed_chunks(file)
+    try:
+        picture = Image.open(file, formats=formats)
+    except Image.DecompressionBombError:
+        raise too_large_image_error(path) from None
+    except UnidentifiedImageError:
+        known = ", ".join((*FORMATS, "TIFF"))
+        kind = recognise_content(start)
+        reason = f"not a picture of the formats {known}{kind.it_is}"
+        raise unreadable_image_error(path, reason, fix=kind.fix or None) from None
+    with picture:
+        if picture.format != "MPO" and getattr(picture, "is_animated", False):
+            fix = "save the one that shows the embryo"
+            raise unreadable_image_error(path, "it contains several frames or pages", fix=fix)
+        is_deep = (bits, png_type) in _DEEP_COLOUR
+
+        def read(chosen):
+            if start.startswith(JPEG_SIGNATURE):
+                require_few_scans(path, file, picture.width * picture.height)
+            plane = _read_deep_png(path, file, picture) if is_deep else _read(path, picture, bits)
+            return plane._replace(used_bits=used_bits if bits == 16 else 0)
+
+        yield [Scene("", [], picture.size, 8 if is_deep else 4, read)]
+
+
+@contextmanager
+def open_heif(path, file):
+    """Open a HEIC, and yield a list with its one Scene."""
+    heif = import_optional("pillow_heif", "heic", f"{path} is a HEIC, and to read it needs")
+    heif.register_heif_opener()
+    with open_pillow(path, file, ("HEIF",)) as scenes:
+        yield scenes
+
+
+def _read(path, picture, bits):
+    """Return the StoredPlane of an open picture of Pillow.
+
+    path : for messages; bits : bits of a sample in a PNG
+    """
+    if picture.mode not in _COLOURS:
+        raise unknown_pixel_type_error(path, f"Pillow's mode {picture.mode}")
+    picture.load()
+    transparent = picture.info.get("transparency")
+    palette = None
+    if picture.mode in ("P", "PA"):
+        palette = _palette(picture, transparent)
+        transparent = None
+    elif picture.mode == "L" and bits in (2, 4) and transparent is not None:
+        transparent *= 255 // (2**bits - 1)  # Pillow scales the samples, and not this one
+    if picture.mode == "1" and transparent is not None:
+        transparent = bool(transparent)
+    return StoredPlane(
+        picture if picture.mode in ("L", "RGB") else np.asarray(picture),
+        _COLOURS[picture.mode],
+        palette,
+        alpha="straight" if picture.mode in ("LA", "PA", "RGBA") else "",
+        transparent=() if transparent is None else tuple(np.atleast_1d(transparent).tolist()),
+        orientation=_orientation(picture),
+    )
+
+
+def _read_deep_png(path, file, picture):
+    """Return the StoredPlane of a PNG of 16-bit colours, or of 16-bit grey levels with alpha.
+
+    path : for messages; file : BytesIO of the PNG; picture : the PNG, opened by Pillow
+    """
+    cv2 = load_opencv()
+    samples = cv2.imdecode(np.frombuffer(file.getbuffer(), np.uint8), cv2.IMREAD_UNCHANGED)
+    if samples is None:
+        raise unreadable_image_error(path, "damaged or cut short (the pixels of the PNG end too early)")
+    if file.getbuffer()[_PNG_TYPE] == _GREY_AND_ALPHA:
+        return StoredPlane(samples[..., ::3], "grey", alpha="straight", orientation=_orientation(picture))
+    has_alpha = samples.shape[2] == 4
+    cv2.cvtColor(samples, cv2.COLOR_BGRA2RGBA if has_alpha else cv2.COLOR_BGR2RGB, samples)
+    return StoredPlane(
+        samples,
+        "rgb",
+        alpha="straight" if has_alpha else "",
+        transparent=() if has_alpha else tuple(picture.info.get("transparency", ())),
+        orientation=_orientation(picture),
+    )
+
+
+def _palette(picture, transparent):
+    """Return the palette of a picture of Pillow, uint8 (n, 3), or (n, 4) with alpha.
+
+    transparent : number of the transparent colour, or bytes with the alpha of each colour, or None
+    """
+    mode = "RGBA" if picture.palette.mode == "RGBA" else "RGB"
+    palette = np.array(picture.getpalette(mode), np.uint8).reshape(-1, len(mode))
+    padded = np.zeros((256, len(mode)), np.uint8)
+    padded[: len(palette)] = palette
+    if transparent is None or mode == "RGBA":
+        return padded
+    alpha = np.full(256, 255, np.uint8)
+    if isinstance(transparent, bytes):
+        alpha[: len(transparent)] = np.frombuffer(transparent, np.uint8)
+    else:
+        alpha[transparent] = 0
+    return np.column_stack([padded, alpha])
+
+
+def _orientation(picture):
+    """Return the orientation of a picture of Pillow, from 1 to 8; 1 if it has none."""
+    orientation = picture.getexif().get(_ORIENTATION, 1)
+    return orientation if orientation in range(1, 9) else 1
+
+
+def _read_needed_chunks(file):
+    """Read the chunks of an open PNG that are needed; the others are not unpacked.
+
+    The structure of the file has been checked.
+
+    Returns
+    -------
+    file : BytesIO of a PNG of these chunks
+    used_bits : number of bits in use, as stated by the chunk sBIT, or 0
+    """
+    needed = io.BytesIO()
+    needed.write(file.read(len(PNG_SIGNATURE)))
+    used_bits = 0
+    while head := file.read(8):
+        length, kind = struct.unpack(">I4s", head)
+        if kind in _PNG_CHUNKS or kind in _PNG_TEXTS and length <= _MAX_TEXT_BYTES:
+            content = file.read(length + 4)
+            if kind in _PNG_CHUNKS or _has_orientation(kind, content[:-4]):
+                needed.write(head + content)
+        elif kind == b"sBIT":
+            used_bits = max(file.read(length + 4)[:-4], default=0)
+        else:
+            file.seek(length + 4, io.SEEK_CUR)
+        if kind == b"IEND":
+            break
+    needed.seek(0)
+    return needed, used_bits
+
+
+def _has_orientation(kind, content):
+    """Return whether a text of a PNG may hold an orientation that Pillow reads, and is not too large.
+
+    kind : one of _PNG_TEXTS; content : bytes
+    """
+    keyword, _, text = content.partition(b"\0")
+    if keyword == b"XML:com.adobe.xmp":
+        return kind == b"iTXt" and text[:1] == b"\0"  # not compressed
+    if keyword != b"Raw profile type exif" or kind == b"iTXt":
+        return False
+    if kind == b"tEXt":
+        return True
+    try:
+        return len(zlib.decompressobj().decompress(text[1:], _MAX_TEXT_BYTES)) < _MAX_TEXT_BYTES
+    except zlib.error:
+        return False

@@ -1,0 +1,56 @@
+"""Pictures as their files store them: scenes, planes, and what the samples of a plane mean."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# The number of samples of a pixel, without alpha, in each colour model.
+N_COLOURS = {"grey": 1, "palette": 1, "rgb": 3, "ycbcr": 3, "cmyk": 4}
+
+
+class StoredPlane(NamedTuple):
+    """The samples of one plane as stored in a file, and their meaning.
+
+    samples : array (height, width) or (height, width, n), or a Pillow image with bytes
+        Colours come first, then alpha.
+    colours : one of N_COLOURS
+    palette : uint8 array (n, 3) of colours, or (n, 4) of colours and alpha
+    alpha : "" for none, "straight", or "premultiplied" if the colours were multiplied by alpha
+    transparent : the samples of the colour that is transparent, or ()
+    used_bits : number of bits in use, as stated by the file; 0 if it is not stated
+    maximum : the largest number, as stated by the file; 0 if it is not stated
+    is_white_zero : whether 0 is white, and the largest number is black
+    orientation : 1 to 8, as in EXIF and TIFF
+    """
+
+    samples: Any
+    colours: str
+    palette: np.ndarray | None = None
+    alpha: str = ""
+    transparent: tuple = ()
+    used_bits: int = 0
+    maximum: int = 0
+    is_white_zero: bool = False
+    orientation: int = 1
+
+
+class Scene(NamedTuple):
+    """One scene (series, image) of a file: planes of one size.
+
+    name : str, "" if it has none
+    axes : list of Axis
+    size : (width, height)
+    pixel_bytes : bytes of one pixel when it is unpacked
+    read : function of the coordinates of a plane, a dict from the name of an axis to a number from 0; it
+        returns a StoredPlane
+    own_planes : the planes of this file if it is one file of a set, such as ("scene=2",), to be read unless
+        others are chosen
+    """
+
+    name: str
+    axes: list
+    size: tuple
+    pixel_bytes: int
+    read: Callable
+    own_planes: tuple = ()

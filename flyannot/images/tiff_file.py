@@ -1,0 +1,357 @@
+"""TIFF files: plain, of several pages, of ImageJ, OME-TIFF and sets of OME-TIFFs.
+
+tifffile reads the structure, and imagecodecs unpacks.  Neither opens a second file: the planes of an OME-TIFF
+are looked up by `ome_tiff`, and the other files of a set are opened here.
+"""
+
+import io
+import logging
+import math
+import re
+from contextlib import contextmanager
+
+import numpy as np
+
+from flyannot.base.errors import InputError
+from flyannot.base.text import pluralise
+from flyannot.files.text_files import open_regular_file
+from flyannot.images.address import AXIS_NAMES, name_axes
+from flyannot.images.ome_tiff import find_own_planes, find_sister_paths, parse_ome, sister_error, sister_path
+from flyannot.images.scene import N_COLOURS, Scene, StoredPlane
+from flyannot.images.unreadable import (
+    TIFF_SIGNATURES,
+    require_image_size,
+    require_tile_size,
+    require_whole_file,
+    unknown_pixel_type_error,
+    unreadable_image_error,
+)
+
+_SHORT = "damaged or cut short (the file ends before the plane does)"
+_MISSING = "damaged or cut short (a page of the TIFF is missing)"
+_WHITE_IS_ZERO = 0  # values of the tag PhotometricInterpretation
+_COLOURS = {_WHITE_IS_ZERO: "grey", 1: "grey", 2: "rgb", 3: "palette", 5: "cmyk", 6: "ycbcr"}
+_PHOTOMETRIC = 262  # tags
+_MAX_SAMPLE = (281, 341)  # MaxSampleValue, SMaxSampleValue
+_ORIENTATION = 274
+_INK_SET = 332
+_NOT_CMYK = 2
+_FAX = range(2, 5)  # compressions, whose white is 0 unless the file says otherwise
+_BYTEWISE = {
+    1,
+    2,
+    3,
+    4,
+    5,
+    8,
+    32773,
+    32946,
+    34925,
+    50000,
+}  # compressions that unpack to as many bytes as are asked for
+# Compressions by pictures of a format, which are unpacked to the size and colours that they say themselves.
+_OLD_JPEG = 6  # without a header of its own
+_END_OF_JPEG = b"\xff\xd9"
+_PADDING = 16  # bytes at the end of a part among which its end stands
+_BY_PICTURES = {
+    _OLD_JPEG: "JPEG",
+    **dict.fromkeys((7, 33007, 34892), "JPEG"),
+    **dict.fromkeys((33003, 33005, 34712), "JPEG2000"),
+    50001: "WEBP",
+}
+_ALPHA = {1: "premultiplied", 2: "straight"}  # values of the tag ExtraSamples
+
+
+@contextmanager
+def open_tiff(path, file):
+    """Open a TIFF, and yield a Scene for each series."""
+    with _open_structure(file) as tiff:
+        if images := parse_ome(path, tiff.pages.first.description)[1]:
+            own = find_own_planes(images, len(tiff.pages))
+            yield [_ome_scene(path, tiff, image)._replace(own_planes=own) for image in images]
+            return
+        all_series = tiff.series
+        if tiff.is_imagej and all_series[0].kind != "imagej" and _claims_images(tiff):
+            raise unreadable_image_error(path, _SHORT)
+        full_size = [series for series in all_series if not series.keyframe.is_reduced] or all_series
+        yield [_scene(path, tiff, series) for series in full_size]
+
+
+def _open_structure(file):
+    """Return the TiffFile of an open file; tifffile opens no other files of the folder."""
+    import tifffile
+
+    logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # a bad file gets one line: ours
+    return tifffile.TiffFile(file, is_ome=False, is_mmstack=False, is_ndtiff=False)
+
+
+def _claims_images(tiff):
+    """Return whether the description of ImageJ claims more images than a TIFF has pages."""
+    about = tiff.imagej_metadata or {}
+    counts = [about.get(name, 1) for name in ("frames", "slices", "channels")]
+    return max(math.prod(counts), about.get("images", 1)) > len(tiff.pages)
+
+
+def _scene(path, tiff, series):
+    """Return the Scene of one series of tifffile."""
+    page = series.keyframe
+    n_outer = series.ndim - page.ndim
+    outer, shape = series.axes[:n_outer], series.shape[:n_outer]
+    if series.axes[n_outer:] != page.axes:
+        raise unknown_pixel_type_error(path, f"{series.dtype} in a TIFF with axes {series.axes}")
+    n_planes = math.prod(shape)
+    n_pages = len(series.pages)
+    if n_planes != n_pages:  # all planes in one piece, as in files of ImageJ of more than 4 GB
+        end = page.dataoffsets[0] + n_planes * page.nbytes
+        if not page.is_final or end > tiff.filehandle.size:
+            raise unreadable_image_error(path, _MISSING if n_pages > 1 else _SHORT)
+
+    def read(chosen):
+        index = tuple(chosen[AXIS_NAMES.get(letter, letter.lower())] for letter in outer)
+        number = int(np.ravel_multi_index(index, shape)) if index else 0
+        if n_planes != n_pages:
+            return _read_page(path, page, chosen, about=tiff.pages.first, skipped=number)
+        _require_whole(path, series.pages[n_pages - 1])
+        return _read_page(path, series.pages[number], chosen, about=tiff.pages.first)
+
+    axes = [*name_axes(zip(outer, shape)), *_sample_axis(page)]
+    return Scene(_series_name(series.name), axes, _size(page), _pixel_bytes(page), read)
+
+
+def _series_name(name):
+    """Return the name of a series; "" for a name that only counts."""
+    return "" if re.fullmatch(r"(Image|Series|Generic|Uniform|shaped):?\d*|", name or "") else name
+
+
+def _size(page):
+    """Return the (width, height) of a page."""
+    return page.imagewidth, page.imagelength
+
+
+def _pixel_bytes(page):
+    """Return the number of bytes of one unpacked pixel of a page."""
+    return page.samplesperpixel * (page.dtype.itemsize if page.dtype else 1)
+
+
+def _read_page(path, page, chosen, *, about, used_bits=0, skipped=0):
+    """Return the StoredPlane of one page of a TIFF.
+
+    Parameters
+    ----------
+    path : path of the file, for messages
+    page : page or frame of tifffile
+    chosen : coordinates of the plane, for a page whose samples are channels
+    about : the first page, which describes the others
+    used_bits : number of bits in use, as stated outside the page
+    skipped : number of planes before this one, in a page with several
+
+    Raises
+    ------
+    UnusableImage
+        If the page is damaged, or the type of its pixels is not known.
+    """
+    key = page.keyframe
+    if key.dtype is None or key.axes not in ("YX", "YXS", "SYX"):
+        raise unknown_pixel_type_error(path, f"{key.dtype} in a TIFF with axes {key.axes}")
+    if key.compression not in _BYTEWISE | set(_BY_PICTURES):
+        raise unknown_pixel_type_error(path, f"the compression {key.compression} of TIFF")
+    if key.is_tiled:
+        require_tile_size(path, key.tilewidth, key.tilelength)
+    _require_whole(path, page)
+    if key.compression in _BY_PICTURES:
+        _require_whole_parts(path, page, _BY_PICTURES[key.compression])
+    if skipped:
+        handle = key.parent.filehandle
+        handle.seek(key.dataoffsets[0] + skipped * key.nbytes)
+        dtype = np.dtype(key.parent.byteorder + key.dtype.char)
+        samples = handle.read_array(dtype, key.size).reshape(key.shape)
+    else:
+        samples = page.asarray(maxworkers=1)
+    if key.axes == "SYX":
+        samples = np.moveaxis(samples, 0, -1)
+    colours, alpha = _meaning(path, key)
+    n_colours = N_COLOURS[colours]
+    if alpha:
+        number, kind = alpha
+        samples = samples[..., [*range(n_colours), number]] if number != n_colours else samples
+    elif samples.ndim == 3:
+        first = chosen.get("channel", 0) if _sample_axis(key) else 0
+        samples = samples[..., first : first + n_colours]
+    tags = page.tags if hasattr(page, "tags") else key.tags
+    usual = about.tags.valueof(_ORIENTATION, 1) if about.is_ome or about.is_imagej else 1
+    bits = key.bitspersample if isinstance(key.bitspersample, int) else 0
+    return StoredPlane(
+        samples,
+        colours,
+        _palette(path, tags) if colours == "palette" else None,
+        alpha=kind if alpha else "",
+        used_bits=used_bits or bits % (8 * samples.dtype.itemsize),
+        maximum=_stated_maximum(key.tags, about.description),
+        is_white_zero=_photometric(key) == _WHITE_IS_ZERO,
+        orientation=tags.valueof(_ORIENTATION, usual),
+    )
+
+
+def _photometric(page):
+    """Return what the samples of a page are; guess it as libtiff does if the file does not say it."""
+    said = page.tags.valueof(_PHOTOMETRIC)
+    if said is not None:
+        return int(said)
+    return 2 if page.samplesperpixel > 2 else _WHITE_IS_ZERO if page.compression in _FAX else 1
+
+
+def _meaning(path, page):
+    """Return the colours of a page, as in StoredPlane, and its alpha.
+
+    Returns
+    -------
+    colours : str
+    alpha : (number of the sample, kind as in StoredPlane), or None
+
+    Raises
+    ------
+    UnusableImage
+        If the samples are other than these.
+    """
+    photometric = _photometric(page)
+    colours = _COLOURS.get(photometric, "")
+    n_samples = page.samplesperpixel
+    if not colours or n_samples < N_COLOURS[colours] or page.tags.valueof(_INK_SET) == _NOT_CMYK:
+        name = getattr(page.photometric, "name", str(photometric))
+        raise unknown_pixel_type_error(path, f"{n_samples} samples of the kind {name}")
+    if colours == "ycbcr" and page.compression in _BY_PICTURES:
+        colours = "rgb"
+    extra = tuple(page.extrasamples)
+    if not extra and colours == "rgb" and n_samples == 4:
+        extra = (2,)  # as viewers take it
+    kinds = [
+        (number, _ALPHA[kind]) for number, kind in enumerate(extra, N_COLOURS[colours]) if kind in _ALPHA
+    ]
+    return colours, kinds[0] if kinds else None
+
+
+def _sample_axis(page):
+    """Return a list with the Axis of grey samples that are channels, or an empty list."""
+    is_grey = _COLOURS.get(_photometric(page)) == "grey"
+    has_alpha = any(kind in _ALPHA for kind in page.extrasamples)
+    return name_axes(
+        [("C", page.samplesperpixel)] if is_grey and page.samplesperpixel > 1 and not has_alpha else []
+    )
+
+
+def _palette(path, tags):
+    """Return the palette of a page, uint8 (n, 3), from its tags."""
+    table = tags.valueof(320)
+    if table is None:
+        raise unknown_pixel_type_error(path, "a palette without colours")
+    table = np.asarray(table).reshape(3, -1).T
+    return (table >> 8 if table.max() > 255 else table).astype(np.uint8)  # some programs write bytes
+
+
+def _stated_maximum(tags, description):
+    """Return the largest number that a TIFF says it has, or 0.
+
+    The number is the largest sample or, in ImageJ's description, the number that is shown as white.
+    """
+    shown = re.search(r"^max=(\d+)", description, re.MULTILINE)
+    said = [np.max(np.asarray(tags.valueof(tag, 0), float)) for tag in _MAX_SAMPLE]
+    said = [int(number) for number in said if 0 < number < 2**32]
+    return max([*said, int(shown[1]) if shown else 0])
+
+
+def _require_whole(path, page):
+    """Raise an UnusableImage if the data of a page are not complete; tifffile would fill them with zeros."""
+    end = page.keyframe.parent.filehandle.size
+    if any(not n or start + n > end for start, n in zip(page.dataoffsets, page.databytecounts)):
+        raise unreadable_image_error(path, _SHORT)
+
+
+def _require_whole_parts(path, page, format):
+    """Raise an UnusableImage if a strip or tile of a page is a picture without an end, or one that is larger.
+
+    imagecodecs returns half a JPEG without an error.
+
+    format : Pillow's name of the format of the strips or tiles
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    key = page.keyframe
+    most = (key.tilewidth, key.tilelength) if key.is_tiled else (key.imagewidth, key.rowsperstrip)
+    handle = key.parent.filehandle
+    for start, n_bytes in zip(page.dataoffsets, page.databytecounts):
+        handle.seek(start)
+        content = handle.read(n_bytes)
+        try:
+            with Image.open(io.BytesIO(content), formats=(format,)) as part:
+                is_small = part.width <= most[0] and part.height <= most[1]
+        except UnidentifiedImageError:
+            is_small = key.compression == _OLD_JPEG
+        is_whole = format != "JPEG" or key.compression == _OLD_JPEG or _END_OF_JPEG in content[-_PADDING:]
+        if not is_small or not is_whole:
+            fault = "ends too early" if is_small else "is larger than it should be"
+            raise unreadable_image_error(path, f"damaged or cut short (a part {fault})")
+
+
+def _ome_scene(path, tiff, image):
+    """Return the Scene of an OmeImage."""
+
+    def read(chosen):
+        run, number = image.find_plane(path, chosen)
+        with _open_file_of(path, tiff, run) as opened:
+            n_pages = len(opened.pages)
+            if number >= n_pages:
+                place = f"lies on page {number + 1:,} of a file that has {pluralise(n_pages, 'page')}"
+                raise unreadable_image_error(path, f"{image.describe(chosen)} {place}")
+            page = opened.pages[number]
+            if _size(page) != image.size:
+                raise unreadable_image_error(path, "its metadata do not fit its pages")
+            require_image_size(path, *image.size, _pixel_bytes(page))
+            return _read_page(path, page, chosen, about=opened.pages.first, used_bits=image.used_bits)
+
+    return Scene(_series_name(image.name), image.axes, image.size, 1, read)
+
+
+@contextmanager
+def _open_file_of(path, tiff, run):
+    """Yield the TiffFile that has the planes of a PlaneRun.
+
+    path, tiff : the file that has the XML
+
+    Raises
+    ------
+    UnusableImage
+        If the planes lie in another file that is missing or damaged, or that is not the file of the set.
+    """
+    if run.file is None:
+        yield tiff
+        return
+    sister = sister_path(path, run)
+    try:
+        file = open_regular_file(sister)
+    except OSError as error:
+        raise sister_error(path, run.file, f"which is {error.strerror}") from error
+    with file:
+        if file.read(4) not in TIFF_SIGNATURES:
+            raise sister_error(path, run.file, "which is not a TIFF file")
+        file.seek(0)
+        try:
+            require_whole_file(sister, file)
+            with _open_structure(file) as opened:
+                uuid, _ = parse_ome(sister, opened.pages.first.description)
+                if uuid and run.uuid and uuid != run.uuid:
+                    raise unreadable_image_error(sister, "it is another file now")
+                yield opened
+        except (InputError, MemoryError):  # neither is a fault of the file
+            raise
+        except Exception as error:  # decoders raise any error for a damaged file
+            reason = getattr(error, "reason", "") or "damaged or cut short"
+            raise sister_error(path, run.file, f"which cannot be used: {reason}") from error
+
+
+def find_sisters(path, file, planes):
+    """Return the paths of the other files from which the chosen plane of an open TIFF may be read.
+
+    path : path of the file; planes : sequence of str, such as "scene=2"
+    """
+    with _open_structure(file) as tiff:
+        return find_sister_paths(path, tiff.pages.first.description, planes)

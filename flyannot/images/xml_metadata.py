@@ -1,0 +1,19 @@
+"""XML metadata of microscopes' files, which may be damaged."""
+
+from xml.etree import ElementTree
+
+
+def parse_count(text):
+    """Return the absolute value of a whole number in a text, or 0 for another text."""
+    try:
+        return abs(int(text))
+    except ValueError:
+        return 0
+
+
+def parse_xml(text):
+    """Return the root element of XML metadata; an empty element if they are missing or damaged."""
+    try:
+        return ElementTree.fromstring(text or "<x/>")
+    except ElementTree.ParseError:
+        return ElementTree.Element("x")

@@ -1,0 +1,126 @@
+"""Predictions of an earlier command, which are reused after images were added."""
+
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from flyannot.base.errors import FlyannotError
+from flyannot.encode.groups import group_images
+from flyannot.files.hdf5.file_cache import open_cached_file
+from flyannot.files.hdf5.predictions import read_predictions
+from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
+from flyannot.files.hdf5.writing import describe_changes
+from flyannot.images.address import photograph_name
+from flyannot.pipeline.engine.images import images_digest, sort_images
+
+_OF_GROUPS = ("in_training", "decision_value", "probability", "answer_threshold", "yes", "undetermined")
+_OF_TERMS = ("is_learned", "n_genes", "auc", "auc_low", "auc_high", "precision")
+
+
+class EarlierPredictions(NamedTuple):
+    """A predictions file that lacks some images: its Path, and the digest that identifies its contents."""
+
+    path: Path
+    digest: str
+
+
+def find_earlier_predictions(out, images, header):
+    """Return the EarlierPredictions at the path of an output that would only get more images, or None.
+
+    The file must be undamaged, and made from the same model with the same options. The images that it has,
+    or skipped, must be unchanged; their files are read for their digests.
+
+    Parameters
+    ----------
+    out : Path of the output
+    images : list of Image that the output is to have
+    header : Header of the output, without its images
+    """
+    try:
+        verify_stored_file(out)
+        with open_stored_file(out, "predictions") as stored:
+            names = {name for s in stored.stage_ranges for name in stored.read_array(s, "image")}
+            names |= {name for name, _ in stored.failures}
+            names |= {photograph_name(name) for name in names}
+            known = [image for image in sort_images(images) if image.name in names]
+            inputs = header.inputs | {"images": [images_digest(known)]}
+            is_same = stored.inputs == inputs and stored.seed == header.seed
+            if not is_same or len(known) == len(images) or describe_changes(stored.options, header.options):
+                return None
+            return EarlierPredictions(out, stored.digest)
+    except FlyannotError:
+        return None
+
+
+def find_known_images(earlier, images):
+    """Find the images whose groups have not changed since earlier predictions.
+
+    Parameters
+    ----------
+    earlier : EarlierPredictions, or None
+    images : list of Image, with all images of their groups
+
+    Returns
+    -------
+    known : dict, Image -> its quality warnings in the earlier predictions
+    """
+    if earlier is None:
+        return {}
+    stored = open_cached_file(earlier.path, "predictions", earlier.digest)
+    warnings = {
+        (s, name): text
+        for s in stored.stage_ranges
+        for name, text in zip(stored.read_array(s, "image"), stored.read_array(s, "quality_warnings"))
+    }
+    groups = defaultdict(list)
+    for image in images:
+        groups[image.stage_range, image.group].append(image)
+    return {
+        image: warnings[image.stage_range, image.name]
+        for some in groups.values()
+        if all((image.stage_range, image.name) in warnings for image in some)
+        for image in some
+    }
+
+
+def merge_predictions(earlier, stage_range, columns, made):
+    """Merge earlier predictions of one stage range with the predictions for new and changed groups.
+
+    Parameters
+    ----------
+    earlier : EarlierPredictions, or None
+    stage_range : str
+    columns : dict of the columns of all images
+    made : (columns, Groups, predictions) of the new and changed groups, as `write_group_predictions` takes
+        them; None if there are none
+
+    Returns
+    -------
+    columns, groups, predicted : the same for all images
+    """
+    if earlier is None:
+        return made
+    stored = open_cached_file(earlier.path, "predictions", earlier.digest)
+    if stage_range not in stored.stage_ranges:
+        return made
+    _, named, arrays = read_predictions(stored, stage_range)
+    unlikeness = dict(zip(stored.read_array(stage_range, "image"), arrays["unlikeness"]))
+    warnings = dict(zip(columns["image"], columns["quality_warnings"]))
+    number = {name: g for g, name in enumerate(named["name"])}
+    if made:
+        made_columns, made_groups, predicted = made
+        unlikeness |= dict(zip(made_columns["image"], made_columns["unlikeness"]))
+        warnings |= dict(zip(made_columns["image"], made_columns["quality_warnings"]))
+        number |= {name: len(named["name"]) + g for g, name in enumerate(made_groups.name)}
+        arrays |= {name: np.concatenate([arrays[name], predicted[name]]) for name in _OF_GROUPS}
+    groups = group_images(columns)
+    rows = [number[name] for name in groups.name]
+    columns = columns | {
+        "unlikeness": np.array([unlikeness[name] for name in columns["image"]]),
+        "quality_warnings": [warnings[name] for name in columns["image"]],
+    }
+    of_terms = {"terms": arrays["term"], "probability_threshold": arrays.get("threshold")}
+    of_terms |= {name: arrays[name] for name in _OF_TERMS}
+    return columns, groups, of_terms | {name: arrays[name][rows] for name in _OF_GROUPS}

@@ -1,0 +1,174 @@
+"""Folders of pictures: every file is taken, or counted by its kind."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from flyannot.base.errors import InputError
+from flyannot.dataset.images import read_folder
+from flyannot.dataset.picture_folder import list_pictures
+from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
+
+FORMATS = {"webp": "WEBP", "png": "PNG", "jpg": "JPEG", "bmp": "BMP", "tif": "TIFF", "gif": "GIF"}
+NOT_TAKEN = {
+    "a.pdf": b"x",
+    "a.txt": b"x",
+    "a.nef": b"II*\0" + bytes(30),  # a TIFF, by its first bytes
+    "raw": bytes(40),
+    "scan": b"%PDF-1.7",
+    "e.png~": b"\x89PNG\r\n\x1a\n",
+    "~": b"",
+    ".hidden.png": b"x",
+}
+
+
+def save(path, kind="PNG", grey=200):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.full((8, 20), grey, np.uint8)).save(path, format=kind)
+
+
+def count_named(left_out):
+    """Return the sum of the numbers at the beginnings of the parts of a text on what was left out."""
+    return sum(int(part.split()[0].replace(",", "")) for part in left_out.split(", ") if part[:1].isdigit())
+
+
+@pytest.mark.parametrize("spelled", [str.lower, str.upper, str.title, None])
+def test_a_picture_is_taken_with_any_suffix_and_with_none(tmp_path, spelled):
+    """Without a suffix of a picture, the first bytes decide."""
+    names = [f"e{n}.{spelled(suffix)}" if spelled else f"e{n}" for n, suffix in enumerate(FORMATS)]
+    for name, kind in zip(names, FORMATS.values()):
+        save(tmp_path / name, kind)
+    assert list_pictures(tmp_path).names == sorted(names)
+    assert list_pictures(tmp_path).left_out == ""
+
+
+def test_every_file_is_taken_or_counted(tmp_path):
+    save(tmp_path / "e.png")
+    for name, content in NOT_TAKEN.items():
+        (tmp_path / name).write_bytes(content)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "gone").symlink_to("nowhere")
+    (tmp_path / "folder.png").mkdir()
+    listing = list_pictures(tmp_path)
+    assert listing.names == ["e.png"]
+    assert count_named(listing.left_out) == len(os.listdir(tmp_path)) - 1
+    assert listing.left_out == (
+        "1 NEF, 1 PDF, 1 PDF document, 1 TXT, 1 backup file, 1 empty file, 1 hidden file, "
+        "3 other files, 1 folder"
+    )
+
+
+@pytest.mark.parametrize("mark", ["_s", "_S", "-s", "_thumb", "-thumbnail", "_small", "_tn"])
+@pytest.mark.parametrize("suffix", [".png", ".JPG", ""])
+def test_a_thumbnail_is_left_out_only_beside_its_picture(tmp_path, mark, suffix):
+    save(tmp_path / "insitu7.bmp")
+    save(tmp_path / f"INSITU7{mark}{suffix}")
+    save(tmp_path / f"alone{mark}{suffix}")
+    save(tmp_path / "thumb_insitu7.png")
+    listing = list_pictures(tmp_path)
+    assert listing.names == [f"alone{mark}{suffix}", "insitu7.bmp"]
+    assert f"1 thumbnail ({mark.lower()}) beside its picture" in listing.left_out
+    assert "1 thumbnail (thumb_) beside its picture" in listing.left_out
+
+
+def test_folders_below_are_entered_only_if_asked_for(tmp_path):
+    """Links to folders, hidden folders and the pictures of a report are never entered."""
+    for name in ("e.png", "b/e.png", "b/c/f.JPG", ".git/x.png", "p.html-files-0123456789ab/0.jpg"):
+        save(tmp_path / name)
+    (tmp_path / "b" / "circle").symlink_to(tmp_path)
+    assert list_pictures(tmp_path).names == ["e.png"]
+    assert "2 folders with 2 pictures (to take them: --recursive" in list_pictures(tmp_path).left_out
+    listing = list_pictures(tmp_path, is_recursive=True)
+    assert listing.names == ["b/c/f.JPG", "b/e.png", "e.png"]
+    assert listing.left_out == "1 hidden file, 2 folders"
+    images = read_folder(tmp_path, "4-6", is_recursive=True)
+    assert [(image.name, image.path) for image in images] == [(n, tmp_path / n) for n in listing.names]
+
+
+def test_a_folder_without_a_picture_says_what_it_has(tmp_path):
+    (tmp_path / "a.avif").touch()
+    save(tmp_path / "below" / "a.png")
+    with pytest.raises(InputError, match="no picture in .*, but 1 AVIF, 1 folder with 1 picture .to take"):
+        read_folder(tmp_path, "4-6")
+
+
+def test_the_same_picture_under_two_genes_is_named(images_csv, tmp_path, caplog):
+    """One gene may have a picture twice, and equal sizes are not equal pictures."""
+    from flyannot.dataset.folder import read_images
+
+    pixels = {"a.png": 10, "b.png": 10, "c.png": 10, "other.png": 11}
+    for name, grey in pixels.items():
+        save(tmp_path / name, grey=grey)
+    rows = "a.png,Dl,4-6\nb.png,twi,7-8\nc.png,Dl,4-6\nother.png,sna,4-6\ngone.png,sna,4-6\n"
+    images = read_images(images_csv(f"image,gene,stage_range\n{rows}"))
+    caplog.clear()
+    warn_of_repeated_pictures(tmp_path, images)
+    (said,) = caplog.messages
+    assert (
+        "1 picture is there several times, for different genes: a.png (Dl), b.png (twi), c.png (Dl);" in said
+    )
+    caplog.clear()
+    warn_of_repeated_pictures(tmp_path, [image for image in images if image.gene == "Dl"])
+    assert not caplog.messages
+
+
+@pytest.fixture
+def pictures(desk):
+    """Make a folder of two pictures of synthetic embryos, with other files."""
+    found = sorted(Path("embryos/images").glob("*_4-6_1.png"))[:2]
+    Path("mine/below").mkdir(parents=True)
+    for path, name in zip(found, ("e0.PNG", "e1")):
+        shutil.copy(path, Path("mine") / name)
+    shutil.copy(found[0], "mine/below/e2.png")
+    Path("mine/notes.txt").touch()
+    return Path("mine")
+
+
+def test_check_counts_the_pictures_of_a_folder_and_names_bad_ones(flyannot, pictures):
+    said = flyannot("check mine", code=0)
+    assert "2 pictures without a table; 2 can be used" in said.out
+    assert "left out: 1 TXT, 1 folder with 1 picture" in said.err
+    (pictures / "bad.png").write_text("text")
+    Image.fromarray(np.full((128, 320), 255, np.uint8)).save(pictures / "blank.png")
+    said = flyannot("check mine --recursive", code=2)
+    assert "5 pictures without a table; 4 can be used" in said.out
+    assert "blank.png: annotate gives it no terms (no embryo found: blank)" in said.out
+    assert "bad.png: not a picture" in said.err
+    assert "1 picture is there several times, for different genes: below/e2.png, e0.PNG" in said.err
+    flyannot("check gone", code=2)
+
+
+def test_check_names_pictures_that_the_table_does_not(flyannot, pictures):
+    (pictures / "images.csv").write_text("image,gene,stage_range\ne1,Dl,4-6\n")
+    assert "pictures that images.csv does not name: 1 (e0.PNG)" in flyannot("check mine", code=0).out
+
+
+@pytest.mark.parametrize(
+    "line", ["annotate model.h5 mine -o mine.h5 --stage-range 4-6", "explain model.h5 mine --stage-range 4-6"]
+)
+def test_a_command_names_what_it_leaves_out_and_takes_all_if_asked(flyannot, pictures, line):
+    said = flyannot(line, code=0)
+    assert "note: mine: left out: 1 TXT, 1 folder with 1 picture" in said.err
+    said = flyannot(f"{line} --recursive --force" if "-o" in line else f"{line} --recursive", code=0)
+    assert "left out: 1 TXT\n" in said.err
+    found = Path("mine.csv").read_text() if "-o" in line else said.out
+    assert all(re.search(rf"\b{name}\b", found) for name in ("e0.PNG", "e1", "below/e2.png"))
+
+
+def test_a_run_takes_pictures_in_folders_below_if_asked(flyannot, pictures):
+    line = "run --data-set mine --output out --set select.stage-range=4-6 --step extract"
+    assert "1 folder with 1 picture" in flyannot(line, code=0).err
+    said = flyannot(f"{line} --set select.recursive=true", code=0)
+    assert "4-6: 3 images" in said.err
+    assert "1 picture is there several times, for different genes: below/e2.png (e2), e0.PNG (e0)" in said.err
+
+
+def test_a_picture_whose_row_has_no_stage_range_is_named_by_the_table(flyannot, pictures):
+    (pictures / "images.csv").write_text("image,gene,stage_range\ne1,Dl,4-6\ne0.PNG,twi,\n")
+    said = flyannot("check mine", code=0)
+    assert "does not name" not in said.out and "no stage range" in said.err

@@ -1,0 +1,348 @@
+"""Tests that odd kinds of HDF5 objects are refused by type and place, before a value of theirs is read.
+
+Limits are tested by counts and by the memory of a process, never by seconds.
+"""
+
+import os
+import re
+import struct
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+from h5py import h5a, h5d, h5o, h5p, h5s, h5t
+
+from flyannot.files.hdf5 import layout
+from flyannot.files.hdf5.description import describe_file, read_summary
+from flyannot.files.hdf5.reading import read_unverified_kind, verify_stored_file
+from tests.files.test_hostile_files import changed, refused
+from tests.processes import LIMIT_S
+
+MIB = 2**20
+PLACES = ("/", "4-6", "4-6/D")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "f.h5"
+
+
+def add_attribute(item, kind, shape, *, name=b"odd"):
+    """Add an attribute without values, of a low-level type of HDF5; a shape of None has no values at all."""
+    space = h5s.create(h5s.NULL) if shape is None else h5s.create_simple(shape) if shape else None
+    h5a.create(item.id, name, kind, space or h5s.create(h5s.SCALAR))
+
+
+def enumeration():
+    """Return a low-level type of numbers with names."""
+    kind = h5t.enum_create(h5t.STD_I8LE)
+    kind.enum_insert(b"yes", 1)
+    return kind
+
+
+def compound():
+    """Return a low-level type of a text and a reference."""
+    kind = h5t.create(h5t.COMPOUND, 24)
+    kind.insert(b"text", 0, h5t.py_create(h5py.string_dtype(), logical=True))
+    kind.insert(b"reference", 16, h5t.STD_REF_OBJ)
+    return kind
+
+
+ODD_TYPES = {
+    "reference": (h5t.STD_REF_OBJ, ()),
+    "references": (h5t.STD_REF_OBJ, (3,)),
+    "region reference": (h5t.STD_REF_DSETREG, ()),
+    "compound": (compound(), ()),
+    "lists": (h5t.vlen_create(h5t.STD_I32LE), ()),
+    "opaque": (h5t.create(h5t.OPAQUE, 8), ()),
+    "enumeration": (enumeration(), ()),
+    "bits": (h5t.STD_B8LE, ()),
+    "array type": (h5t.array_create(h5t.STD_I32LE, (2, 2)), ()),
+    "complex": (h5t.py_create(np.dtype("c8")), ()),
+    "time": (h5t.UNIX_D32LE, ()),
+    "numbers": (h5t.STD_I32LE, (3,)),
+    "one number in a list": (h5t.STD_I32LE, (1,)),
+    "texts": (h5t.py_create(h5py.string_dtype(), logical=True), (3,)),
+    "no value": (h5t.IEEE_F32LE, None),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("odd", ODD_TYPES)
+def test_an_attribute_is_one_text_or_one_number(path, odd, place):
+    """All other types are refused, on every object."""
+    with changed(path, "dictionary", seal=False) as file:
+        add_attribute(file[place], *ODD_TYPES[odd])
+    for read in (verify_stored_file, describe_file):
+        refused(path, "the attribute odd is not a single text or number", read=read)
+
+
+@pytest.mark.parametrize("name", ["format", "format_version", "options", "inputs", "seed", "digest"])
+@pytest.mark.parametrize("odd", ODD_TYPES)
+def test_an_attribute_of_the_header_has_its_type_before_its_value(path, odd, name):
+    """Also for readers that do not check the rest of the file."""
+    with changed(path, "dictionary", seal=False) as file:
+        if name in file.attrs:
+            del file.attrs[name]
+        add_attribute(file, *ODD_TYPES[odd], name=name.encode())
+    refused(path, f"the attribute {name} is not a single text or number")
+    assert read_summary(path) is None
+    assert read_unverified_kind(path) == ("" if name == "format" else "dictionary")
+
+
+@pytest.mark.parametrize("odd", [name for name, (_, shape) in ODD_TYPES.items() if shape == ()])
+def test_a_dataset_of_an_odd_type_is_refused_before_its_shape_is_asked(path, odd):
+    with changed(path, "dictionary", seal=False) as file:
+        h5d.create(file.id, b"4-6/odd", ODD_TYPES[odd][0], h5s.create_simple((3,)))
+    refused(path, "4-6/odd", "which flyannot does not write")
+    assert read_summary(path) is None
+
+
+def second_name(file):
+    """Give a dataset two names."""
+    file["4-6/other"] = file["4-6/D"]
+
+
+def many_names(file):
+    """Give a dataset 400 names."""
+    for i in range(400):
+        file[f"4-6/name {i}"] = file["4-6/D"]
+
+
+def itself(file):
+    """Put a group into itself."""
+    file["4-6/again"] = file["4-6"]
+
+
+def whole_file(file):
+    """Put the whole file into one of its groups."""
+    file["4-6/root"] = file["/"]
+
+
+def doubled_groups(file, n=26):
+    """Put each of 26 groups into the group before it under two names: 67 million paths in 54 kB."""
+    for _ in range(n):
+        group = file.create_group("a")
+        file["b"] = group
+        file = group
+
+
+def twelve_doubled_groups(file):
+    """Put groups into each other as deep as is allowed, under two names each."""
+    doubled_groups(file, 12)
+
+
+def deep_groups(file):
+    """Put 500 groups into each other."""
+    file.create_group("/".join("g" * 500))
+
+
+def many_objects(file):
+    """Add three thousand groups."""
+    for i in range(3000):
+        file.create_group(f"4-6/{i}")
+
+
+def many_links(file):
+    """Add links that lead nowhere."""
+    for i in range(3000):
+        file[f"4-6/{i}"] = h5py.SoftLink("/nowhere")
+
+
+def many_attributes(file):
+    """Add more attributes than a file of flyannot has, on several objects."""
+    for place in PLACES:
+        for i in range(30):
+            file[place].attrs[f"a{i}"] = "x"
+
+
+def user_type(file):
+    """Add a type with a name."""
+    file["4-6/type"] = np.dtype([("a", "f4")])
+
+
+GRAPHS = {
+    second_name: "4-6/other is a second name of 4-6/D",
+    many_names: "4-6/name 0 is a second name of 4-6/D",
+    itself: "4-6/again is a second name of 4-6",
+    whole_file: "4-6/root is a second name of /",
+    doubled_groups: "lies in more than 16 groups",
+    twelve_doubled_groups: "a/b is a second name of " + "/".join("a" * 12),
+    deep_groups: "lies in more than 16 groups",
+    many_objects: "the file has more than 2,000 objects",
+    many_links: "the file has more than 2,000 objects",
+    many_attributes: "the file has more than 64 attributes",
+    user_type: "4-6/type is neither a group nor a dataset",
+}
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+@pytest.mark.parametrize("spoil", GRAPHS, ids=lambda spoil: spoil.__name__)
+def test_every_object_is_visited_once(path, monkeypatch, spoil, libver):
+    """The number of visits is at most the number of objects, and limited, in old and new forms of groups."""
+    with changed(path, "dictionary", seal=False) as file:
+        pass
+    with h5py.File(path, "r+", libver=libver) as file:
+        spoil(file)
+    visits = []
+    open_object = h5o.open
+    monkeypatch.setattr(layout.h5o, "open", lambda *where: visits.append(where) or open_object(*where))
+    refused(path, GRAPHS[spoil])
+    assert len(visits) < 100
+    assert read_summary(path) is None
+
+
+def test_many_names_are_not_even_listed(path, monkeypatch):
+    """Listing the links of a group ends one after the limit."""
+    with changed(path, "dictionary", seal=False) as file:
+        many_links(file)
+    names = []
+    count = len
+    monkeypatch.setattr(layout, "len", lambda x: names.append(count(x)) or count(x), raising=False)
+    refused(path)
+    assert max(names) <= 2001
+
+
+def child(code, *arguments, most_bytes=None):
+    """Run a program that may take so many more bytes of addresses than it has after its imports."""
+    before = (
+        "import resource, sys, psutil\n"
+        "from flyannot.base.errors import FlyannotError\n"
+        "from flyannot.files.hdf5.description import describe_file, read_summary\n"
+        "from flyannot.files.hdf5.reading import read_unverified_kind, verify_stored_file\n"
+        f"most = psutil.Process().memory_info().vms + {most_bytes or 300 * MIB}\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (most, most))\n"
+    )
+    command = [sys.executable, "-c", before + code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+
+
+READ_ALL = """
+for read in (verify_stored_file, describe_file, read_summary, read_unverified_kind):
+    try:
+        print(read.__name__, read(sys.argv[1]))
+    except FlyannotError as error:
+        print(read.__name__, error.exit_code, error.message)
+"""
+
+
+def texts_in_one_place(path, name, n=100_000):
+    """Write an attribute of `n` texts that are all one text of 60 kB, in a file of 3 MB: 6 GB if read."""
+    with changed(path, "dictionary", seal=False) as file:
+        if name in file.attrs:
+            del file.attrs[name]
+    with h5py.File(path, "r+", libver="latest") as file:
+        long = "x" * 60_000
+        file.attrs.create(name, [long] + [""] * (n - 1), dtype=h5py.string_dtype())
+    content = bytearray(path.read_bytes())
+    first = (m.start() for m in re.finditer(re.escape(struct.pack("<I", len(long))), content))
+    at = next(
+        at for at in first if content[at + 4 : at + 12] != bytes(8) and content[at + 16 : at + 20] == bytes(4)
+    )
+    content[at : at + 16 * n] = bytes(content[at : at + 16]) * n
+    path.write_bytes(content)
+    return len(content)
+
+
+@pytest.mark.parametrize("name", ["remark", "format", "options"])
+def test_an_attribute_of_many_references_to_one_text_takes_no_memory(path, name):
+    """It is refused by its type; its values would take thousands of times the memory of the file."""
+    assert texts_in_one_place(path, name) < 5 * MIB
+    with h5py.File(path) as file:
+        file.attrs.get_id(name)  # HDF5 itself finds no fault
+    done = child(READ_ALL, path)
+    assert done.returncode == 0, done.stderr
+    assert f"verify_stored_file 65 {path} is damaged" in done.stdout and "read_summary None" in done.stdout
+
+
+def test_a_large_attribute_takes_little_more_memory_than_it_has(path):
+    """30 MB of numbers are refused by their type."""
+    with changed(path, "dictionary", seal=False) as file:
+        pass
+    with h5py.File(path, "r+", libver="latest") as file:
+        file.attrs["odd"] = np.random.default_rng(0).random(30 * MIB // 8)
+    done = child(READ_ALL, path, most_bytes=100 * MIB)
+    assert done.returncode == 0, done.stderr
+    assert "the attribute odd is not a single text or number" in done.stdout
+
+
+def virtual_of_pipes(file, folder):
+    """Add a virtual dataset whose shape depends on files that do not exist, one of which is a pipe."""
+    os.mkfifo(folder / "pipe0")
+    how = h5p.create(h5p.DATASET_CREATE)
+    space = h5s.create_simple((0, 4), (h5s.UNLIMITED, 4))
+    chosen = h5s.create_simple((0, 4), (h5s.UNLIMITED, 4))
+    chosen.select_hyperslab((0, 0), (h5s.UNLIMITED, 1), stride=(2, 4), block=(2, 4))
+    how.set_virtual(chosen, bytes(folder / "pipe%b"), b"D", h5s.create_simple((2, 4)))
+    h5d.create(file.id, b"4-6/odd", h5t.IEEE_F32LE, space, how)
+
+
+def link_to_pipe(file, folder):
+    """Put a link to another file, which is a pipe, in the place of a stage range."""
+    os.mkfifo(folder / "pipe")
+    file["7-8"] = h5py.ExternalLink(str(folder / "pipe"), "/4-6")
+
+
+@pytest.mark.not_on_windows
+@pytest.mark.parametrize("spoil", [virtual_of_pipes, link_to_pipe], ids=lambda spoil: spoil.__name__)
+def test_no_other_file_is_opened(path, tmp_path, spoil):
+    """A pipe would be waited for."""
+    with changed(path, "dictionary", seal=False) as file:
+        spoil(file, tmp_path)
+    done = child(READ_ALL, path)
+    assert done.returncode == 0, done.stderr
+    assert "verify_stored_file 65" in done.stdout and "read_summary None" in done.stdout
+
+
+def many_claims(path, n_datasets=300):
+    """Write datasets that all claim the same bytes."""
+    with changed(path, "dictionary", seal=False) as file:
+        pass
+    with h5py.File(path, "r+", libver="earliest") as file:
+        values = np.arange(100_000, dtype="f4")
+        at = file.create_dataset("4-6/first", data=values).id.get_offset()
+        size = struct.pack("<Q", values.nbytes)
+        for i in range(n_datasets):
+            h5d.create(file.id, f"4-6/{i}".encode(), h5t.IEEE_F32LE, h5s.create_simple(values.shape))
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"\xff" * 8 + size, struct.pack("<Q", at) + size))
+
+
+def test_bytes_are_claimed_once(path):
+    many_claims(path)
+    with h5py.File(path) as file:
+        assert np.array_equal(file["4-6/first"][:], file["4-6/299"][:]), "HDF5 itself finds no fault"
+    refused(path, "its datasets claim more data than the file has")
+    assert read_summary(path) is None
+
+
+@pytest.mark.parametrize("shape", [(2**60, 0), (0, 2**60), (2**60, 0, 3)])
+def test_a_side_without_values_is_no_longer_than_the_file(path, shape):
+    """Reading such rows would not take memory, but years."""
+    with changed(path, "dictionary", seal=False) as file:
+        file.create_dataset("4-6/odd", shape, "f4")
+    refused(path, "4-6/odd", "claims more data than it stores")
+
+
+def test_a_block_is_no_larger_than_its_dataset_needs(path):
+    """A block of a gigabyte would be made in memory for one number."""
+    with changed(path, "dictionary", seal=False) as file:
+        made = file.create_dataset(
+            "4-6/odd", (1, 1), "f4", chunks=(1 << 14, 1 << 14), maxshape=(None, None), fletcher32=True
+        )
+        made.id.write_direct_chunk((0, 0), b"16 bytes of 1 GB")
+    refused(path, "4-6/odd", "claims more data than it stores")
+
+
+def test_a_file_of_anndata_is_another_programs(path):
+    """All that flyannot says of it is that it was not made by flyannot."""
+    with h5py.File(path, "w") as file:
+        file.attrs["encoding-type"] = "anndata"
+        file.attrs["column-order"] = np.array(["a", "b"], object)
+        file["X/data"] = np.zeros(3)
+        file["obs/index"] = np.array(["a"], object)
+        file["obs/again"] = file["obs/index"]
+    refused(path, "was not made by flyannot")
+    assert read_unverified_kind(path) == "" and read_summary(path) is None

@@ -1,0 +1,214 @@
+"""Tests of the decoder of pictures: planes that do not exist, limits, and what stands beside the pixels."""
+
+import struct
+import sys
+import zlib
+
+import imagecodecs
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+
+from benchmarks.workers import peak_mb
+from flyannot.base.errors import InputError
+from flyannot.images import normalise
+from flyannot.images.image_file import decode_image
+from flyannot.images.picture import read_picture
+from flyannot.images.unreadable import MAX_PIXELS, UnusableImage
+from tests.images.picture_files import embryo, encoded, luma
+
+GREY = embryo()[..., 0]
+STACK = np.stack([GREY // 3, GREY, GREY // 2])
+
+
+def chunk(kind, content):
+    """Return a chunk of a PNG."""
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def png_with(extra, pixels=GREY):
+    """Return a PNG of some pixels with more chunks after its header."""
+    whole = encoded(pixels, format="PNG")
+    return whole[:33] + extra + whole[33:]
+
+
+# How stacks of TIFF may be stored: all pages described, or only the first.
+STACKS = {
+    "imagej": {"imagej": True},
+    "imagej, one directory": {"imagej": True, "truncate": True},
+    "tifffile": {"photometric": "minisblack"},
+    "tifffile, one directory": {"photometric": "minisblack", "truncate": True},
+    "compressed": {"photometric": "minisblack", "compression": "lzw"},
+    "ome": {"ome": True},
+}
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
+@pytest.mark.parametrize("kind", STACKS)
+def test_every_plane_of_a_stack_is_read_and_no_other(kind, dtype, tmp_path):
+    path = tmp_path / "stack.tif"
+    factor = 257 if dtype == np.uint16 else 1
+    tifffile.imwrite(path, STACK.astype(dtype) * factor, metadata={"axes": "ZYX"}, **STACKS[kind])
+    for number, plane in enumerate(STACK, 1):
+        np.testing.assert_allclose(read_picture(f"{path}#z={number}", "L"), plane, atol=1e-3)
+    for planes in ("", "#z=4", "#z=2#time=2", "#z=1#page=2", "#z=1#scene=2"):
+        with pytest.raises(UnusableImage, match="3 z planes|1 scene"):
+            read_picture(f"{path}{planes}", "L")
+    whole = path.read_bytes()
+    for cut in (100, STACK[0].nbytes // 2):  # OME's metadata stand at the end: without them, pages are listed
+        path.write_bytes(whole[:-cut])
+        for number in (1, 2, 3):
+            with pytest.raises(UnusableImage, match="damaged or cut short|several pictures"):
+                read_picture(f"{path}#z={number}", "L")
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif", "ome.tif", "bmp"])
+def test_a_plane_that_a_table_names_must_exist_in_every_format(suffix, tmp_path):
+    path = tmp_path / f"one.{suffix}"
+    if suffix == "ome.tif":
+        tifffile.imwrite(path, GREY)
+    else:
+        Image.fromarray(GREY).save(path)
+    for exists in ("#z=1", "#page=1", "#scene=1", "#channel=1#z=1", ""):
+        np.testing.assert_array_equal(read_picture(f"{path}{exists}", "L"), GREY)
+    for missing in ("#z=5", "#page=2", "#scene=2", "#channel=DAPI"):
+        with pytest.raises(UnusableImage, match="it has .*, and no"):
+            read_picture(f"{path}{missing}", "L")
+    if suffix in ("png", "bmp"):  # `--plane` is for the files that have planes
+        np.testing.assert_array_equal(read_picture(path, "L", ("z=5",)), GREY)
+    else:
+        with pytest.raises(UnusableImage, match="and no z=5"):
+            read_picture(path, "L", ("z=5",))
+        np.testing.assert_array_equal(read_picture(f"{path}#z=1", "L", ("z=5",)), GREY)
+
+
+def test_a_small_copy_beside_the_picture_is_no_second_picture(tmp_path):
+    path = tmp_path / "a.tif"
+    with tifffile.TiffWriter(path) as file:
+        file.write(GREY, metadata=None)
+        file.write(GREY[::4, ::4].copy(), subfiletype=1, metadata=None)
+    np.testing.assert_array_equal(read_picture(path, "L"), GREY)
+
+
+def test_grey_samples_beside_each_other_are_channels(tmp_path):
+    path = tmp_path / "a.tif"
+    for layout, axis in (("separate", 0), ("contig", 2)):
+        pixels = np.stack([GREY // 2, GREY], axis=axis)
+        tifffile.imwrite(path, pixels, photometric="minisblack", planarconfig=layout, metadata=None)
+        np.testing.assert_array_equal(read_picture(f"{path}#channel=2", "L"), GREY)
+        with pytest.raises(UnusableImage, match="2 channels"):
+            read_picture(path, "L")
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        chunk(b"zTXt", b"Comment\0\0" + zlib.compress(bytes(3_000_000))),
+        chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(bytes(3_000_000))),
+        chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + zlib.compress(bytes(3_000_000))),
+        chunk(b"tEXt", b"Comment\0" + b"a" * 3_000_000),
+        chunk(b"iCCP", b"profile\0\0" + zlib.compress(bytes(3_000_000))),
+        chunk(b"iCCP", b"profile\0\0damaged"),
+        chunk(b"eXIf", b"MM\0*\0\0\0\x08\0\xff"),
+    ],
+    ids=["text", "exif", "xmp", "long text", "colours", "damaged colours", "damaged exif"],
+)
+def test_what_stands_beside_the_pixels_of_a_png_makes_it_neither_damaged_nor_slow(extra, picture):
+    np.testing.assert_array_equal(decode_image(picture(png_with(extra)), "L"), GREY)
+
+
+def test_an_orientation_in_a_text_of_a_png_counts(picture):
+    exif = Image.Exif()
+    exif[0x0112] = 3
+    text = b"\nexif\n%8d\n" % len(exif.tobytes()) + exif.tobytes().hex().encode()
+    for extra in (
+        chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(text)),
+        chunk(b"tEXt", b"Raw profile type exif\0" + text),
+        chunk(b"iTXt", b'XML:com.adobe.xmp\0\0\0\0\0<x tiff:Orientation="3"/>'),
+    ):
+        turned = np.ascontiguousarray(GREY[::-1, ::-1])
+        np.testing.assert_array_equal(decode_image(picture(png_with(extra, turned)), "L"), GREY)
+
+
+@pytest.mark.parametrize("format", ["PNG", "TIFF", "WEBP"])
+def test_an_alpha_that_is_0_everywhere_is_no_transparency(format, picture):
+    pixels = np.dstack([embryo(), np.zeros_like(GREY)])
+    whole = encoded(pixels, format=format, **({"lossless": True, "exact": True} if format == "WEBP" else {}))
+    np.testing.assert_array_equal(decode_image(picture(whole), "RGB"), embryo())
+    pixels[5, 5, 3] = 1
+    whole = encoded(pixels, format=format, **({"lossless": True, "exact": True} if format == "WEBP" else {}))
+    assert (decode_image(picture(whole), "RGB") >= 254).all()
+
+
+def test_a_pointer_of_git_lfs_is_named_with_the_command_that_fetches_the_picture(picture):
+    with pytest.raises(UnusableImage, match="git-lfs pointer") as caught:
+        decode_image(picture(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12345\n"), "L")
+    assert "git lfs pull" in caught.value.fix
+
+
+def test_heic_is_read_or_the_package_that_reads_it_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    path.write_bytes(b"\0\0\0\x1cftypheic" + bytes(16))
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    with pytest.raises(InputError, match="HEIC.*pillow_heif, which is not installed") as caught:
+        decode_image(path, "L")
+    assert caught.value.fix == "pip install 'flyannot[heic]'"
+    monkeypatch.undo()
+    pytest.importorskip("pillow_heif").register_heif_opener()
+    Image.fromarray(embryo(512, 1280)).save(path, format="HEIF", quality=98)
+    assert np.abs(decode_image(path, "L") - luma(embryo(512, 1280))).mean() < 2
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+@pytest.mark.parametrize("colours", ["grey", "rgb", "rgba", "palette", "cmyk"])
+def test_a_large_picture_is_the_same_in_strips_and_rounded_if_it_has_more_than_8_bits(
+    colours, mode, picture, tiff, monkeypatch
+):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    rgba = np.dstack([embryo(), GREY])
+    image = {"grey": Image.fromarray(GREY), "rgba": Image.fromarray(rgba)}.get(
+        colours, Image.fromarray(embryo())
+    )
+    if colours in ("palette", "cmyk"):
+        image = image.convert({"palette": "P", "cmyk": "CMYK"}[colours])
+    path = picture(image, format="TIFF" if colours == "cmyk" else "PNG", exif=exif)
+    whole = decode_image(path, mode)
+    pixels = {"grey": GREY, "rgba": rgba}.get(colours, embryo()).astype(np.uint16) * 250
+    deep_path = tiff(pixels, photometric="minisblack" if colours == "grey" else "rgb")
+    deep = decode_image(deep_path, mode)
+    monkeypatch.setattr(normalise, "_STRIP_PIXELS", 1000)
+    np.testing.assert_array_equal(decode_image(path, mode), whole)
+    assert decode_image(deep_path, mode).dtype == np.float32
+    np.testing.assert_allclose(decode_image(deep_path, mode), deep, rtol=1e-6)
+    monkeypatch.setattr(normalise, "MAX_FLOAT_PIXELS", 2000)
+    rounded = decode_image(deep_path, mode)
+    assert rounded.dtype == np.uint8
+    assert np.abs(rounded - deep).max() <= 0.501
+
+
+def test_50_million_pixels_of_16_bits_take_little_memory(tmp_path):
+    path = tmp_path / "a.tif"
+    height = 5_000
+    tifffile.memmap(path, shape=(height, MAX_PIXELS // height), dtype=np.uint16).flush()
+    tifffile.imwrite(tmp_path / "small.tif", GREY.astype(np.uint16))
+    decode_image(tmp_path / "small.tif", "L")  # which loads the libraries
+    before = peak_mb()
+    picture = decode_image(path, "L")
+    assert picture.shape == (height, MAX_PIXELS // height) and not picture.any()
+    assert peak_mb() - before < 220
+
+
+@pytest.mark.parametrize("compression", ["jpeg", "webp", "jpeg2k"])
+def test_a_picture_within_a_tiff_is_whole_and_no_larger_than_its_part(compression, tiff):
+    pixels = np.full((64, 64, 3), 99, np.uint8)
+    encode = getattr(imagecodecs, f"{compression}_encode")
+    name = {"jpeg2k": "jpeg2000"}.get(compression, compression)
+    about = {"shape": pixels.shape, "dtype": np.uint8, "compression": name, "photometric": "rgb"}
+    whole = encode(pixels)
+    assert np.abs(decode_image(tiff(iter([whole]), metadata=None, **about), "RGB") - 99.0).max() <= 1
+    larger = encode(np.zeros((9_000, 9_000, 3), np.uint8))
+    for part, fault in ((larger, "a part is larger"), (whole[: len(whole) // 2], "damaged or cut short")):
+        with pytest.raises(UnusableImage, match=fault):
+            decode_image(tiff(iter([part]), metadata=None, **about), "L")
