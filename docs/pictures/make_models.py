@@ -26,6 +26,7 @@ from flyannot.files.hdf5.model import write_model
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.supplied import STAGE_MODEL
 from flyannot.files.hdf5.writing import create_stored_file
+from flyannot.images.address import split_address
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import EITHER_WAY, read_embryo
 from flyannot.pipeline.stage_model import STORED_UNDER, UNEVEN, contradicted, is_uneven, log_odds
@@ -40,6 +41,7 @@ DATA = Path(os.environ.get("FLYANNOT_DATA", ROOT.parent / "shared" / "data"))
 WORK = ROOT / "results" / "models"
 PAGE = ROOT / "docs" / "models.md"
 STAGE_RANGE = STORED_UNDER
+TURNED = ("", "left-right", "top-bottom", "both")  # the stage model learns from photographs turned so
 HOW_STAGES = TrainOptions(method="ridge", min_groups=5)  # of the stage model
 PAIR_RULE = "pair rule"  # stripes of stain
 N_OWN, N_TESTED, N_DRAWS = (0, 10, 30, 100), 150, 3  # genes of the learning curve
@@ -65,34 +67,39 @@ def build_stage_model(images):
     The rows are features, stage ranges (one column each) and genes.
 
     The steps learn a dictionary for each stage range, and terms of genes.  Here photographs have the terms,
-    and all are given as one stage range.
+    and all are given as one stage range.  The first rows are the photographs as they are, then come the
+    turned ones, in the same order.
     """
     folder = photographs(WORK / "stages", images)
-    paths = descriptors, dictionary, features = [
-        folder / f"{name}.h5" for name in ("descriptors", "dictionary", "features")
-    ]
-    commands = (
-        ("extract", folder, "--register", "axis", "--channel", "blue", "--patch-px", 32, "--stride-px", 8),
-        ("learn-dict", descriptors, "--n-atoms", 500),
-        ("pool", descriptors, dictionary, "--grid", "2x4"),
-    )
-    for words, path in zip(commands, paths):
-        flyannot(*words, "-o", path, "--force", "-q")
+    descriptors, dictionary = folder / "descriptors.h5", folder / "dictionary.h5"
+    how = ("--register", "axis", "--channel", "blue", "--patch-px", 32, "--stride-px", 8)
+    flyannot("extract", folder, *how, "-o", descriptors, "--force", "-q")
+    flyannot("learn-dict", descriptors, "--n-atoms", 500, "-o", dictionary, "--force", "-q")
     true = {image.file: image.stage_range for image in images}
-    with open_stored_file(features, "features") as stored:
-        columns, X = read_features([stored], STAGE_RANGE)
-        options = stored.options | {"train": HOW_STAGES.to_header() | {"stage_ranges": [STAGE_RANGE]}}
-        header = Header("model", options, {"features": [stored.digest]}, 0)
-        D = stored.read_array(STAGE_RANGE, "D")
-    Y = np.array([[true[name] == s for s in STAGE_RANGES] for name in columns["image"]])
-    rows = normalise_features(X, HOW_STAGES.normalisation), Y, np.array(columns["gene"])
-    of_images = range(len(X)), columns["gene"], columns["view"]
+    digests, X, names, genes = [], [], [], []
+    for turned in TURNED:
+        turned_folder = photographs(WORK / f"stages-{turned}", images, turned)
+        features = turned_folder / "features.h5"
+        flyannot("pool", turned_folder, dictionary, "--grid", "2x4", "-o", features, "--force", "-q")
+        with open_stored_file(features, "features") as stored:
+            columns, of_turned = read_features([stored], STAGE_RANGE)
+            options = stored.options | {"train": HOW_STAGES.to_header() | {"stage_ranges": [STAGE_RANGE]}}
+            D = stored.read_array(STAGE_RANGE, "D")
+        digests.append(stored.digest)
+        X.append(of_turned)
+        names += columns["image"]
+        genes += columns["gene"]
+    X = np.concatenate(X)
+    Y = np.array([[true[split_address(name)[0]] == s for s in STAGE_RANGES] for name in names])
+    rows = normalise_features(X, HOW_STAGES.normalisation), Y, np.array(genes)
+    of_images = range(len(X)), genes, [""] * len(X)
     known = NoveltyReference.from_images(InMemoryFeatures(X), *of_images, np.random.default_rng(0))
     model = fit_stages(*rows)
+    header = Header("model", options, {"features": digests}, 0)
     with create_stored_file(STAGE_MODEL, header) as file:
-        about = HOW_STAGES.method, model.arrays(), set(columns["gene"]), known.arrays()
+        about = HOW_STAGES.method, model.arrays(), set(genes), known.arrays()
         write_model(file, STAGE_RANGE, D, STAGE_RANGES, *about)
-    return columns["image"], rows
+    return names[: len(images)], rows
 
 
 def fit_stages(X, Y, genes):
@@ -112,6 +119,8 @@ def held_out_odds(X, Y, genes):
 
 def stage_table(odds, Y, genes):
     """Say how well the stage model rates photographs of genes that it did not learn from."""
+    n = len(Y) // len(TURNED)
+    turned_odds, odds, Y, genes = odds[n:], odds[:n], Y[:n], genes[:n]
     true, likely, named = Y.argmax(axis=1), odds.argmax(axis=1), contradicted(odds)
     off, away = np.abs(likely - true), np.abs(np.arange(len(STAGE_RANGES)) - true[:, None])
     yield "| true stage range | photographs | AUC | guessed right | within one | named, given as 4-6 |"
@@ -134,6 +143,13 @@ def stage_table(odds, Y, genes):
         f"\nOf photographs with their true stage range {wrongly.mean():.1%} ({low:.1%} to {high:.1%}) are "
         f"named: {wrongly[genes == most].sum()} of the {np.sum(genes == most)} of *{most}*, and "
         f"{wrongly[genes != most].sum()} of the {np.sum(genes != most)} others."
+    )
+    repeated = np.tile(true, len(TURNED) - 1)
+    named_turned = contradicted(turned_odds)[np.arange(len(repeated)), repeated]
+    yield (
+        f"\nOf the same photographs mirrored, upside down, or turned by half a turn, "
+        f"{(turned_odds.argmax(axis=1) == repeated).mean():.0%} are guessed right, and "
+        f"{named_turned.mean():.1%} are named with their true stage range."
     )
     yield "\n| the stage range given is wrong by | 1 | 2 | 3 | 4 | 5 | any |\n|---|---|---|---|---|---|---|"
     named_at = [named[away == steps].mean() for steps in range(1, len(STAGE_RANGES))]
@@ -161,10 +177,11 @@ def terms_table(out):
     yield f"\nMean AUC of the {len(evaluated)} terms: {np.mean([row['auc'] for row in evaluated]):.3f}."
 
 
-def photographs(folder, chosen):
+def photographs(folder, chosen, turned=""):
     """Make a data set folder of some FlyExpress photographs, all given as stage range 4-6; return it."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows = [{"image": i.file, "gene": i.gene, "stage_range": STAGE_RANGE} for i in chosen]
+    about = {"stage_range": STAGE_RANGE, "turned": turned}
+    rows = [{"image": i.file, "gene": i.gene} | about for i in chosen]
     write_images_csv(folder / "images.csv", rows)
     return folder
 

@@ -26,8 +26,7 @@ log = logging.getLogger("flyannot")
 STORED_UNDER = "4-6"  # a model file stores everything under a stage range, although this model is for all six
 LOOKS_LIKE = "looks like"  # begins the warning about a picture that contradicts its stage range
 # A picture contradicts a stage range if another one has 100 times its odds.  Of the photographs with which
-# docs/models.md tests the stage model, fewer than 1 in 20 of each gene with 20 photographs or more then
-# contradict their true stage range.
+# docs/models.md tests the stage model, fewer than 1 in 20 then contradict their true stage range.
 _ODDS_RATIO = 100.0
 _BLASTODERM = "4-6"
 # By `measure_unevenness`.  30 photographs of stage range 4-6 have at most 0.113.  Of the photographs that
