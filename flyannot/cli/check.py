@@ -23,8 +23,8 @@ def command(data_set, stages, selection):
 
     With --stages, a photograph is listed if its picture gives another stage range 100 times the odds of the
     stage range in its row. A photograph of 4-6 is also listed if its embryo is uneven, as by folds. It found
-    nearly half of the wrong rows in a test (docs/models.md). A photograph without a stage range is listed with
-    the most likely one.
+    nearly half of the wrong rows in a test (docs/models.md). A photograph without a stage range is listed
+    with the most likely one.
 
     \b
     Example:
