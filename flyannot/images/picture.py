@@ -158,8 +158,10 @@ def read_embryo_in_colour(path, options):
 
 
 def read_unevenness(path, options):
-    """Read a picture, and return the `measure_unevenness` of its embryo; nan if no embryo is found in it."""
+    """Read a picture, and return the `measure_unevenness` of its embryo; nan if it is grey or has none."""
     picture = read_picture(path, "RGB", options.plane)
+    if picture.ndim == 2:
+        return np.nan
     pose, _ = _pose(picture, options)
     return measure_unevenness(_at_standard_size(picture, pose, options)) if pose else np.nan
 
