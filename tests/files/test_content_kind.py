@@ -44,7 +44,7 @@ CONTENTS = {
     "a HEIC picture": [b"\0\0\0\x18ftypheic", b"\0\0\0\x18ftypmif1"],
     "a PDF document": [b"%PDF-1.7\n"],
     "a zip archive, such as .xlsx or .npz": [npz_bytes()],
-    "a gzip file": [gzip.compress(b"gene")],
+    "a gzip file": [gzip.compress(b"gene", mtime=0)],
     "UTF-16 text": ["gene,image".encode("utf-16")],
     "": [b"gene,image\n", b"BM,gene\n", b"RIFF,gene", b"0.5;1\n", b"Format: 1.2\n[Term]\n"],
 }
