@@ -406,6 +406,7 @@ def write_between(page, mark, lines):
 
 
 def main():
+    shutil.rmtree(WORK, ignore_errors=True)  # another version of flyannot may have made its files
     out, images, rng = build(), read_images(DATA / "flyexpress"), np.random.default_rng(0)
     simulated = simulate_photographs(rng)
     files, rows = build_stage_model(images)
