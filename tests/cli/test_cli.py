@@ -188,7 +188,7 @@ def test_python_shows_the_fix_with_the_error(tmp_path):
     with pytest.raises(InputError) as caught:
         read_images(tmp_path / "nowhere")
     assert str(caught.value) == f"{caught.value.message}\nFix: {caught.value.fix}"
-    with pytest.raises(ValueError, match="(?s)not above 0.*Fix: choose alpha > 0"):
+    with pytest.raises(ValueError, match="(?s)must be a number above 0.*Fix: choose another alpha"):
         DictionaryLearning(4, alpha=-1.0).fit([[1.0, 2.0]] * 9)
 
 

@@ -253,8 +253,8 @@ def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, fly
 
 def test_the_same_file_gives_the_same_bytes(exported, chain, open_predictions, tmp_path):
     assert len(all_formats()) == len(set(all_formats()))
-    for kind, formats in EXPORTERS.items():
-        for to in set(formats) - {"anndata", "mat", "parquet"}:  # theirs is not ours to promise
+    for kind in EXPORTERS.keys() - {"codes"}:  # which no step of a run makes
+        for to in set(EXPORTERS[kind]) - {"anndata", "mat", "parquet"}:  # theirs is not ours to promise
             source = open_predictions if kind == "predictions" else chain.kinds[kind]
             export(source, to, tmp_path / f"{kind}{to}")
             assert (tmp_path / f"{kind}{to}").read_bytes() == exported(kind, to).read_bytes()

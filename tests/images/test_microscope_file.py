@@ -259,7 +259,7 @@ def stacks(tmp_path):
 
 def test_extract_refuses_what_is_ambiguous_and_takes_the_plane_that_is_named(flyannot, stacks, tmp_path):
     said = flyannot("extract S -o O", S=stacks, O=tmp_path / "d.h5")
-    assert said.code == 1 and said.err.count("Error:") == 1 and said.err.count("Fix:") == 1
+    assert said.code == 2 and said.err.count("Error:") == 1 and said.err.count("Fix:") == 1
     assert "slide.czi: it contains several pictures: 2 scenes" in said.err
     assert "2 channels (1 DAPI, 2 brightfield)" in said.err
     assert "--plane channel=1, or for this file alone slide.czi#channel=1" in said.err

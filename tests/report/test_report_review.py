@@ -206,7 +206,7 @@ def test_the_table_of_corrections_is_downloaded_and_taken_in_again(view, browser
 def test_what_is_taken_in_replaces_what_the_curator_said_before_and_says_what_it_cannot_take(view, tmp_path):
     press(view, "pole cell", "accept")
     table = tmp_path / "c.csv"
-    dates = {"1.1.2026": "is no date", "2026-13-45": "is no date", "2026-02-30": "is no date"}
+    dates = {"2026-13-45": "is no date", "2026-02-30": "is no date"}
     dates |= {"2999-01-01": "is in the future"}
     today, tomorrow = date.today(), date.today() + timedelta(days=1)
     table.write_text(
@@ -223,6 +223,10 @@ def test_what_is_taken_in_replaces_what_the_curator_said_before_and_says_what_it
         )
         with pytest.raises(InputError, match=f'"{day}" {why}'):
             read_corrections([tmp_path / "dates.csv"])
+    (tmp_path / "german.csv").write_text(f"{','.join(NEEDED)}\nDl,4-6,midgut,accept,31.1.2026\n")
+    assert "1 verdict loaded" in take_in(view, tmp_path / "german.csv")
+    assert read_corrections([tmp_path / "german.csv"])[0].date == "2026-01-31"
+    view.click("#undo")
     assert verdict(view, "pole cell") == "reject"
     assert progress(view) == "1 of 12 terms reviewed, and 1 verdict on other terms"
     table.write_text("term,gene,stage_range,verdict,date,curator\npole cell,Dl,4-6,accept,2000-01-01,anna\n")

@@ -43,7 +43,7 @@ def collection():
     hidden = rng.normal(size=(60, 3))
     signal = hidden @ rng.normal(size=(3, N_FEATURES)) + 2 * rng.normal(size=(60, N_FEATURES))
     X = np.maximum(signal[of_image] + rng.normal(size=(len(of_image), N_FEATURES)), 0).astype("f4")
-    terms = [frozenset(f"t{k}" for k in range(3) if one[k] > 0.3) or {"none"} for one in hidden]
+    terms = [frozenset(f"t{k}" for k in range(3) if one[k] > 0.3) or {"other"} for one in hidden]
     annotations = Annotations({(g, "4-6"): t for g, t in zip(GENES, terms)}, {g: {g} for g in GENES})
     return columns_of([GENES[i] for i in of_image]), X, annotations
 

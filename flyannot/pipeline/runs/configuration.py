@@ -176,7 +176,7 @@ def read_record(folder):
         text, _, digest = read_text(path, fix="").rpartition(f"\n{_SEAL}")
         if digest.strip() == json_digest(text):
             tables = convert_to_kebab_case(tomllib.loads(text))
-            set_header_words(tables[Selection.table].get("columns", ()))
+            set_header_words(tables.get(Selection.table, {}).get("columns", ()))
             return tables
     except (OSError, ValueError):
         pass

@@ -238,6 +238,12 @@ const Verdicts = (() => {
       });
     return csvText([COLUMNS, ...rows.map((row) => COLUMNS.map((name) => row[name]))]);
   }
+  // Return a date without its time, and a date such as 31.1.2026 as 2026-01-31.
+  function isoDate(text) {
+    const day = text.replace(/[T ].*$/, "");
+    const parts = /^(\d{1,2})\.(\d{1,2})\.(\d{4})$/.exec(day);
+    return parts ? [parts[3], parts[2].padStart(2, "0"), parts[1].padStart(2, "0")].join("-") : day;
+  }
   // Return why a row is no correction, or "".
   function faultOf(row, stages) {
     if (row.decides && !row.curator) return "the column \u201ccurator\u201d is empty: who decided?";
@@ -262,7 +268,7 @@ const Verdicts = (() => {
       const row = Object.fromEntries(
         COLUMNS.map((name) => [name, (names.includes(name) && cells[names.indexOf(name)]) || ""]),
       );
-      Object.assign(row, { verdict: row.verdict.toLowerCase(), date: row.date.replace(/[T ].*$/, "") });
+      Object.assign(row, { verdict: row.verdict.toLowerCase(), date: isoDate(row.date) });
       // the row waits for a decision
       if (row.decides && !row.curator && ["", "unsure"].includes(row.verdict)) return;
       const fault = faultOf(row, stages);
