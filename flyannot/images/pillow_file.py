@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from flyannot.base.errors import InputError
 from flyannot.base.packages import import_optional
 from flyannot.files.content_kind import HEAD_BYTES, recognise_content
 from flyannot.images.geometry import load_opencv
@@ -93,7 +94,10 @@ def open_pillow(path, file, formats=FORMATS):
 @contextmanager
 def open_heif(path, file):
     """Open a HEIC, and yield a list with its one Scene."""
-    heif = import_optional("pillow_heif", "heic", f"{path} is a HEIC, and to read it needs")
+    try:
+        heif = import_optional("pillow_heif", "heic", "it is a HEIC, and to read it needs")
+    except InputError as absent:  # the other pictures can be read
+        raise unreadable_image_error(path, absent.message, fix=absent.fix) from None
     heif.register_heif_opener()
     with open_pillow(path, file, ("HEIF",)) as scenes:
         yield scenes

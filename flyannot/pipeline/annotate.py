@@ -142,7 +142,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
     task : Task; it raises a FlyannotError if not one image can be used
     """
     ids = _read_term_ids(out, options)
-    is_new = made is None  # the stage ranges of a run's own images are checked by `flyannot check --stages`
+    is_foreign = of_run is None  # the images of a run that trains on them are for `flyannot check --stages`
     with open_stored_file(model, "model") as stored:
         known = require_stage_ranges_with_terms(stored, images)
         header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
@@ -152,7 +152,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
 
     @cache
     def find_earlier():
-        return find_earlier_predictions(out, usable, header) if is_new else None
+        return find_earlier_predictions(out, usable, header) if made is None else None
 
     def parts(share):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
@@ -165,7 +165,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
             reused = made[0], digest
         earlier = None if embryo_table_path(out, header.options) else find_earlier()
         read = [model, *([made[0]] if reused else []), *([out] if earlier else [])]
-        found = in_parts.parts(share, (model, reused, is_new, earlier), read)
+        found = in_parts.parts(share, (model, reused, is_foreign, earlier), read)
         return (
             [part.with_image_digests() for part in found] if reused else found
         )  # a run remembers the digests of images
@@ -274,7 +274,7 @@ def _make_part(part):
 
     A picture without an embryo gets no terms, unless the model learned from it. Returns the number of images.
     """
-    path, reused, is_new, earlier = part.made_with
+    path, reused, is_foreign, earlier = part.made_with
     digest = part.header.inputs["model"][0]
     encoded = _read_encoded(reused, part.images) if reused else {}
     unchanged = find_known_images(earlier, part.images)
@@ -299,7 +299,7 @@ def _make_part(part):
             failures.append((image.name, why_not))
         else:
             kept.append((image, pooled, warnings))
-    if is_new:
+    if is_foreign:
         more = find_stage_warnings([image for image, *_ in kept])
         kept = [(i, pooled, join_warnings(texts, more.get(i))) for i, pooled, texts in kept]
     if unchanged:

@@ -11,7 +11,6 @@ import tifffile
 from PIL import Image
 
 from benchmarks.workers import peak_mb
-from flyannot.base.errors import InputError
 from flyannot.images import normalise
 from flyannot.images.image_file import decode_image
 from flyannot.images.picture import read_picture
@@ -151,7 +150,7 @@ def test_heic_is_read_or_the_package_that_reads_it_is_named(tmp_path, monkeypatc
     path = tmp_path / "a"
     path.write_bytes(b"\0\0\0\x1cftypheic" + bytes(16))
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
-    with pytest.raises(InputError, match="HEIC.*pillow_heif, which is not installed") as caught:
+    with pytest.raises(UnusableImage, match="HEIC.*pillow_heif, which is not installed") as caught:
         decode_image(path, "L")
     assert caught.value.fix == "pip install 'flyannot[heic]'"
     monkeypatch.undo()

@@ -8,6 +8,8 @@ import pytest
 
 from flyannot.base.errors import InputError
 from flyannot.curation.corrections import COLUMNS, VERDICTS, Correction, read_corrections, settle_verdicts
+from flyannot.dataset.folder import Image
+from flyannot.dataset.images import name_genes_by_file
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry
 from flyannot.report.page import ReviewSettings
 from flyannot.report.templates import read_template
@@ -150,6 +152,20 @@ def test_two_data_sets_whose_folders_have_one_name_keep_their_verdicts_apart(bro
         view.goto(own)
         open_gene(view, "4-6.Dl")
         assert verdict(view, "pole cell") == "accept"
+
+
+def test_a_picture_without_a_gene_has_the_name_that_a_run_gives_it(browser, tmp_path):
+    """So that corrections from the page of `annotate` teach a run on the same pictures."""
+    names = ["Embryo 1.PNG", "x/b.png", "y/b.png", "photo.tif#1", "photo.tif#2", "last"]
+    groups = [GroupEntry("4-6", name, terms=entry("Dl").terms) for name in names]
+    write_groups(tmp_path / "terms.html", groups, review=ReviewSettings("pictures"))
+    with shown(browser, tmp_path / "terms.html") as view:
+        for name in names:
+            open_gene(view, f"4-6.{name}")
+            press(view, "pole cell", "accept", f"4-6.{name}")
+        rows = rows_of_csv(downloaded(view, tmp_path / "corrections.csv"))
+    images = name_genes_by_file([Image(name, name, "", "4-6", group=name) for name in names])
+    assert {row["gene"] for row in rows} == {image.gene for image in images} and len(rows) == len(names)
 
 
 def test_corrections_of_genes_that_are_not_on_the_page_are_not_loaded(view, tmp_path):

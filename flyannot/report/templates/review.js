@@ -7,6 +7,7 @@ const Review = (() => {
     verdicts,
     keptInWords,
     partsOf,
+    geneNameOf,
     idOfGene,
     VERDICTS,
     rowsOfKey,
@@ -55,7 +56,7 @@ const Review = (() => {
   };
 
   for (const group of index.groups) {
-    const symbol = group.gene || group.name;
+    const symbol = geneNameOf(group);
     genesOfSymbol.set(symbol, (genesOfSymbol.get(symbol) || new Set()).add(idOfGene(group)));
   }
   const hasBare = index.groups.some(isBare);
@@ -185,7 +186,7 @@ const Review = (() => {
   function rowOfVerdict(group, term, verdict, before, probability) {
     return {
       decides: "",
-      gene: group.gene || group.name,
+      gene: geneNameOf(group),
       fbgn: group.fbgn,
       stage_range: index.stages[group.stage],
       term,

@@ -22,7 +22,13 @@ const Verdicts = (() => {
   const CURATOR = "flyannot-curator";
   const verdictKey = (geneId, stageRange, term) => geneId + "\0" + stageRange + "\0" + term;
   const partsOf = (key) => key.split("\0");
-  const idOfGene = (group) => group.fbgn || group.gene || group.name;
+  // A picture without a gene is named after its file, as by `name_genes_by_file` in a run.
+  const stemOf = (name) => name.replace(/^.*\//, "").replace(/(?<=.)\.[^.]*$/, "");
+  const nWithStem = new Map();
+  for (const { gene, name } of index.groups)
+    if (!gene) nWithStem.set(stemOf(name), (nWithStem.get(stemOf(name)) || 0) + 1);
+  const geneNameOf = ({ gene, name }) => gene || (nWithStem.get(stemOf(name)) === 1 ? stemOf(name) : name);
+  const idOfGene = (group) => group.fbgn || geneNameOf(group);
   // key -> result of `settled` for its rows; a row is a row of the table as an object
   const verdicts = new Map();
   const changes = []; // changes that can be undone: lists of [key, rows before]
@@ -285,6 +291,7 @@ const Verdicts = (() => {
     CURATOR,
     verdictKey,
     partsOf,
+    geneNameOf,
     idOfGene,
     verdicts,
     changes,
