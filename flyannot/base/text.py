@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import unicodedata
 from dataclasses import fields
 
 _MAX_LENGTH = 60  # characters of one value
@@ -76,10 +77,17 @@ def is_unknown(text):
     return not any(map(str.isalnum, text)) or text.casefold() in _UNKNOWN or is_error_value(text)
 
 
-def decode_entities(text):
-    """Replace HTML entities, such as &alpha; and &#39;, by their characters, unless they are no cell."""
+def clean_name(text):
+    """Return a name with its HTML entities decoded, such as &alpha;, and without invisible characters.
+
+    Every run of spaces, also of other kinds, becomes one space.  A name that no table can hold stays as it
+    was.
+    """
+    if text.isascii() and "&" not in text and "  " not in text:
+        return text
     decoded = html.unescape(text) if _ENTITY.search(text) else text
-    return decoded if is_valid_cell(decoded) else text
+    visible = "".join(c for c in decoded if unicodedata.category(c) != "Cf")
+    return " ".join(visible.split()) if is_valid_cell(decoded) else text
 
 
 def escape_unprintable(text, *, keep="\n\t"):

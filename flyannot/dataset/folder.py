@@ -26,7 +26,7 @@ from flyannot.base.stage_ranges import (
     parse_stage_range,
     recover_stage_range,
 )
-from flyannot.base.text import decode_entities, is_unknown, short_repr
+from flyannot.base.text import clean_name, is_unknown, short_repr
 from flyannot.base.views import parse_view
 from flyannot.dataset.paths import (
     ANNOTATIONS,
@@ -151,6 +151,9 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
     how = {"meant": _MEANT, "faults": faults, "may_be_empty": ("stage_range",)}
     how["may_lack"] = ("stage_range",) if "image" in required else ()
     for line, cells in read_table(table, required, optional, **how):
+        for n, name in names:
+            if name in lines_of:
+                cells[n] = clean_name(cells[n])
         if absent := [name for n, name in names if is_no_name(cells[n], name)]:
             cell = cells[required.index(absent[0])]
             without_name.append(f'line {line}, column "{absent[0]}": "{cell}"')
@@ -180,7 +183,6 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
             continue
         for n, name in names:
             if name in lines_of:
-                cells[n] = decode_entities(cells[n])
                 lines_of[name].setdefault(cells[n], line)
         yield line, cells
     advice = "fill in the column stage_range" + (_STAGE_OPTIONS if "image" in required else "")
@@ -372,12 +374,15 @@ def read_annotations(
     rows = []
     lines = []
     several = []
+    nameless = []
     for line, cells in read_gene_rows(table, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS, found):
         gene, stage_range, cell, *more = cells
         text = " ".join(cell.split())
         terms = split_terms(text)
         if terms != [text]:
             several.append(f'line {line}: "{text}"')
+            nameless += [f'line {line}: "{term}"' for term in terms if is_unknown(term)]
+            terms = [term for term in terms if not is_unknown(term)]
         for term in terms:
             rows.append((gene, stage_range, term, *more))
             lines.append(line)
@@ -387,6 +392,7 @@ def read_annotations(
     one = "cell holds several terms"
     many = "cells hold several terms"
     warn_about(table, several, one, many, "; each term is used: give each a row")
+    warn_about(table, nameless, "part of a cell is no term", "parts of cells are no terms", "; left out")
     terms_by_gene = defaultdict(set)
     genes = defaultdict(set)
     dates = {}

@@ -269,3 +269,18 @@ def test_a_term_is_compared_with_few(rng, monkeypatch):
     monkeypatch.setattr(table_warnings, "_is_misspelt", lambda *words: compared.append(words))
     table_warnings.find_misspelt_terms(dict.fromkeys(names, 1), table_warnings.bdgp_terms())
     assert 0 < len(compared) <= 200 * 200
+
+
+def test_parts_of_a_cell_that_are_no_terms_are_left_out_and_named(tmp_path, caplog):
+    table = tmp_path / "annotations.csv"
+    table.write_text("gene,stage_range,term\ng1,4-6,maternal; #N/A\ng2,4-6,gap|?|maternal\n")
+    found = read_annotations(table).terms_by_gene
+    assert found == {("g1", "4-6"): {"maternal"}, ("g2", "4-6"): {"gap", "maternal"}}
+    assert 'line 2: "#N/A"' in caplog.text and 'line 3: "?"' in caplog.text
+
+
+@pytest.mark.parametrize("name", ["g1\u200b", "g\u00ad1", "\ufeffg1", "g1&nbsp;", "g1&#x202e;", "g1&#8203;"])
+def test_invisible_characters_make_no_other_gene(name, tmp_path):
+    table = tmp_path / "annotations.csv"
+    table.write_text(f"gene,stage_range,term\n{name},4-6,gap\ng1,4-6,maternal\n", encoding="utf-8")
+    assert read_annotations(table).terms_by_gene == {("g1", "4-6"): {"gap", "maternal"}}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES, match_stage_range_name
-from flyannot.base.text import decode_entities
+from flyannot.base.text import clean_name
 from flyannot.dataset.table_warnings import is_no_name, warn_about
 from flyannot.files.tables import read_table
 
@@ -121,7 +121,7 @@ def read_genes(path):
         try:
             for _, (fbgn, symbol, cg, synonyms) in read_table(path, columns[:2], columns[2:], faults=faults):
                 if not is_no_name(symbol, "gene"):
-                    genes.add(fbgn, decode_entities(symbol), cg, re.split("[|,]", synonyms))
+                    genes.add(fbgn, clean_name(symbol), cg, re.split("[|,]", synonyms))
         except InputError as error:
             errors.append(error)
             continue
@@ -146,7 +146,7 @@ class SourceRow:
 
     def decode_names(self):
         """Return a copy in which HTML entities in the names of the gene are decoded."""
-        return replace(self, names=tuple(map(decode_entities, self.names)))
+        return replace(self, names=tuple(map(clean_name, self.names)))
 
 
 def resolve_tables(image_rows, term_rows, genes, pictures, log):

@@ -13,6 +13,7 @@ from flyannot.files.hdf5.layout import is_hdf5
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.writing import header_mismatch
 from flyannot.files.tables import read_table
+from flyannot.files.text_files import recognise_file
 from flyannot.jobs.executor import Executor, map_ordered
 from flyannot.pipeline.engine.parts import join_parts, make_missing_parts, remove_parts
 
@@ -350,11 +351,13 @@ def locked_output(out, inputs=(), *, force=False):
     Raises
     ------
     InputError
-        If it is one of the inputs, or exists and `force` is off.
+        If it is one of the inputs or a picture, or exists and `force` is off.
     LockedError
         If another run is writing it.
     """
     check_output(out, inputs)
+    if out.is_file() and (found := recognise_file(out).name).endswith(" picture"):
+        raise InputError(f"{out} is {found}, and is not replaced", fix="name another output")
     with lock_output(out):
         if out.exists() and not force:
             raise InputError(f"{out} exists", fix="add --force to replace it, or name another file with -o")
