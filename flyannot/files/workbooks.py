@@ -24,6 +24,7 @@ SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
 _MAX_BYTES = 2**29  # of an unpacked workbook
 _MAX_CELLS = 2**24  # including empty cells
 _MAX_COLUMNS = 2**14
+_MOST_SPACES = 1000  # that one element of an .ods file may stand for
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 SIGNATURES = (b"PK\x03\x04", _OLD_EXCEL)
 _DATE_FORMATS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # numbers of Excel
@@ -291,9 +292,17 @@ def _ods_rows(archive, number):
         line += times
 
 
+def _ods_paragraph(part):
+    """Return the text of a paragraph of an .ods file, which writes spaces after the first as elements."""
+    if _tag(part) == "s":
+        n_spaces = _attribute(part, "c", "1")
+        return " " * min(_MOST_SPACES, int(n_spaces) if n_spaces.isdecimal() else 1)
+    return (part.text or "") + "".join(_ods_paragraph(inner) + (inner.tail or "") for inner in part)
+
+
 def _ods_text(cell):
     """Return the text of a cell of an .ods file."""
-    shown = "\n".join("".join(part.itertext()) for part in cell if _tag(part) == "p")
+    shown = "\n".join(_ods_paragraph(part) for part in cell if _tag(part) == "p")
     kind = next((value for key, value in cell.items() if key.endswith("office:1.0}value-type")), "")
     if is_error_value(shown) or kind == "string":
         return shown

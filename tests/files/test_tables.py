@@ -167,6 +167,12 @@ def ods_cell(value):
     return f'<table:table-cell office:value-type="{kind}"{more}><text:p>{value}</text:p></table:table-cell>'
 
 
+def test_spaces_that_an_ods_file_writes_as_elements_are_read(tmp_path):
+    names = ["a<text:s/>b.png", 'a<text:s text:c="2"/>b.png', "<text:span>a</text:span>b.png"]
+    path = ods(tmp_path / "t.ods", ["image"], *([name] for name in names))
+    assert [cells for _, cells in read_table(path, ("image",))] == [["a b.png"], ["a  b.png"], ["ab.png"]]
+
+
 def ods(path, *rows, again=""):
     """Write a workbook of LibreOffice with a hidden sheet, a table, and 1,000 empty columns behind it."""
     cells = ["".join(map(ods_cell, row)) for row in rows]
