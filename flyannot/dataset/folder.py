@@ -381,9 +381,10 @@ def read_annotations(
         terms = split_terms(text)
         if terms != [text]:
             several.append(f'line {line}: "{text}"')
-            nameless += [f'line {line}: "{term}"' for term in terms if is_unknown(term)]
-            terms = [term for term in terms if not is_unknown(term)]
         for term in terms:
+            if is_unknown(term):
+                nameless.append(f'line {line}: "{term}"')
+                continue
             rows.append((gene, stage_range, term, *more))
             lines.append(line)
     if not rows and not found:

@@ -189,7 +189,7 @@ def name_genes_by_file(images):
 def select_images(images, *, views=(), stage_ranges=(), genes=()):
     """Return the images of some views, stage ranges and genes; empty means all.
 
-    GeneTable are symbols or FlyBase numbers.  Raises InputError if no image is left.
+    Genes are symbols or FlyBase numbers.  Raises InputError if no image is left.
     """
     known_views = sorted({image.view for image in images if image.view})
     known_genes = sorted({name for image in images for name in (image.gene, image.fbgn) if name})
