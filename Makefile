@@ -15,6 +15,8 @@ SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist worksteal
 EXTRAS := dask,fetch,parquet,anndata,browser,bench,reproduce,microscopy,heic
 SNAKEMAKE := $(VENV)/snakemake/.installed
 REPORT := demo-output/report.html
+# Tests start hundreds of processes: each would compile the package's modules anew, if the caller forbids to keep them.
+export PYTHONDONTWRITEBYTECODE :=
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' flyannot/__init__.py)
 
 .PHONY: demo test tests oldest anywhere bounds platforms lint site mutants campaign pictures models bench
@@ -32,7 +34,7 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "Look into a file with: $(VENV)/$(BIN)/flyannot show demo-output/model.h5"
 
 test:  ## all that is checked; tests that need the real data skip where it is absent
-	$(MAKE) --jobs 2 lint $(SNAKEMAKE)
+	$(MAKE) --jobs 2 lint $(SNAKEMAKE) $(REPORT)  # the demo compiles kernels, once for all that follows
 	$(MAKE) --jobs 2 site tests
 
 tests: $(FOR_TESTS) $(SNAKEMAKE)  ## tests and doctests
