@@ -160,7 +160,7 @@ def test_answers_before_that_are_damaged_or_of_another_run_are_left_out_and_name
 
     def said_and_changes():
         (out / "predictions.h5").unlink()
-        said = flyannot("run c.toml --corrections corrections.csv", code=0).err
+        said = flyannot("run c.toml --step annotate --corrections corrections.csv", code=0).err
         return said, [row["change"] for row in rows_of_csv(out / "predictions.csv") if row["change"]]
 
     said, changes = said_and_changes()
