@@ -19,7 +19,7 @@ REPORT := demo-output/report.html
 export PYTHONDONTWRITEBYTECODE :=
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' flyannot/__init__.py)
 
-.PHONY: demo test tests oldest anywhere bounds platforms lint site mutants campaign pictures models bench
+.PHONY: demo test tests test-quick oldest anywhere bounds platforms lint site mutants campaign pictures models bench
 .PHONY: benchopt reproduce-tables record wheel try-wheel container version notes clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
@@ -39,6 +39,9 @@ test:  ## all that is checked; tests that need the real data skip where it is ab
 
 tests: $(FOR_TESTS) $(SNAKEMAKE)  ## tests and doctests
 	$(RUN) pytest $(SIDE_BY_SIDE)
+
+test-quick: $(FOR_TESTS)  ## one quick test of each law, in under two minutes, for work in between
+	$(RUN) pytest $(SIDE_BY_SIDE) --quick tests
 
 oldest: $(SNAKEMAKE)  ## the tests with the oldest releases that pyproject.toml allows, in an environment of their own
 	$(PYTHON) -m venv $(VENV)/oldest
