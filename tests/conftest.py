@@ -34,7 +34,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Put the longest tests first; with --quick, keep one case of every test that takes under a second."""
+    """Put the longest tests first; with --quick, keep one case of every quick test."""
     items.sort(key=lambda item: item.path.name not in _FIRST)
     if config.getoption("--quick", False):
         slow = {*(ROOT / "tests" / "slow.txt").read_text().split()}
