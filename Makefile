@@ -33,14 +33,15 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "Open the report in a browser: $(CURDIR)/demo-output/report.html"
 	@echo "Look into a file with: $(VENV)/$(BIN)/flyannot show demo-output/model.h5"
 
+# The demo comes first: it compiles kernels, once for the tests and the site.
 test:  ## all that is checked; tests that need the real data skip where it is absent
-	$(MAKE) --jobs 2 lint $(SNAKEMAKE) $(REPORT)  # the demo compiles kernels, once for all that follows
+	$(MAKE) --jobs 2 lint $(SNAKEMAKE) $(REPORT)
 	$(MAKE) --jobs 2 site tests
 
 tests: $(FOR_TESTS) $(SNAKEMAKE)  ## tests and doctests
 	$(RUN) pytest $(SIDE_BY_SIDE)
 
-test-quick: $(FOR_TESTS)  ## one quick test of each law, in under two minutes, for work in between
+test-quick: $(FOR_TESTS)  ## one case of each quick test, for work in between
 	$(RUN) pytest $(SIDE_BY_SIDE) --quick tests
 
 oldest: $(SNAKEMAKE)  ## the tests with the oldest releases that pyproject.toml allows, in an environment of their own
