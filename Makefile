@@ -34,7 +34,7 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "Look into a file with: $(VENV)/$(BIN)/flyannot show demo-output/model.h5"
 
 # The demo comes first: it compiles kernels, once for the tests and the site.
-test:  ## all that is checked; tests that need the real data skip where it is absent
+test: $(FOR_TESTS)  ## all that is checked; tests that need the real data skip where it is absent
 	$(MAKE) --jobs 2 lint $(SNAKEMAKE) $(REPORT)
 	$(MAKE) --jobs 2 site tests
 
