@@ -106,7 +106,7 @@ DIRT = {
         row_of("('" + "x" * 100_000 + "',)"),
     ],
     source_tables.BAD_ROW: ["Dl,2,lateral", GOOD + ",more"],
-    "field larger than field limit (131072)": [row_of("('x" + "y" * 140_000 + "',)")],
+    "a cell of more than 131,072 characters": [row_of("('x" + "y" * 140_000 + "',)")],
     source_tables.CONTROL: [GOOD.replace("late", "late\x07")],
     tables.NOT_THERE: [row_of(f"('{name}',)") for name in ("9_s.bmp", "../bmp/../secret.bmp")],
     resolve.REPEATED: [row_of("('1_s.bmp',)")],
