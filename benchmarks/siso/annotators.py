@@ -11,9 +11,9 @@ from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_sv
 from benchmarks.references.other_programs import lasso_codes, spread_labels
 from benchmarks.references.p_stable import atoms_beside, build_tables
 from benchmarks.siso import hash_siso
+from flyannot.encode.groups import unit_rows
 from flyannot.sparse.coders import siso
 from flyannot.terms import CLASSIFIERS
-from flyannot.terms.feature_rows import unit_rows
 from flyannot.terms.siso import FRACTION, largest_inner_products
 
 LASSO, SPREADING, SISO = "lasso", "label spreading", "siso"

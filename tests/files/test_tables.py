@@ -3,10 +3,12 @@
 import datetime
 import gzip
 import os
+import re
 import time
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import openpyxl
 import pytest
 from hypothesis import given
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from flyannot.base.errors import InputError, WriteError
 from flyannot.dataset import folder
 from flyannot.dataset.folder import Image, read_annotations, read_images
-from flyannot.files.tables import parse_csv_rows, read_table, write_table
+from flyannot.files.tables import parse_csv_rows, read_rows, read_table, write_table
 from tests.dataset.test_folder import refusal
 
 IMAGES = "image,gene,stage_range\n"
@@ -211,6 +213,28 @@ def test_cells_without_a_value_are_named_in_a_workbook(suffix, write, tmp_path, 
     write(path, ["image", "gene", "stage_range"], ["a.png", "Dl", "4-6"], ["b.png", error, "4-6"])
     assert [image.gene for image in read_images(path)] == ["Dl"]
     assert 'left out, because a cell is no name: line 3, column "gene": "#N/A"' in caplog.messages[-2]
+
+
+@pytest.mark.parametrize("suffix", ["xlsx", "ods", "xls"])
+def test_a_damaged_workbook_is_read_whole_or_refused_in_clear_words(suffix, tmp_path, rng, trials):
+    path = tmp_path / f"annotations.{suffix}"
+    if suffix == "xls":
+        path.write_bytes((Path(__file__).parent / "old.xls").read_bytes())
+    else:
+        (workbook if suffix == "xlsx" else ods)(path, ["gene", "stage_range", "term"], ["Dl", "4-6", "gap"])
+    good = path.read_bytes()
+    whole = list(read_rows(path))
+    for _ in range(trials(20)):
+        first, last = sorted(rng.integers(4, len(good), size=2))  # the first four bytes say what it is
+        middle = rng.permutation(np.frombuffer(good[first : last + 1], np.uint8)).tobytes()
+        path.write_bytes(good[:first] + middle + good[last + 1 :])
+        try:
+            assert list(read_rows(path)) == whole
+        except InputError as error:
+            assert re.search("damaged or cut short|protected|not a table|is empty", error.message)
+    path.write_bytes(good[:1000])
+    with pytest.raises(InputError, match="damaged or cut short"):
+        list(read_rows(path))
 
 
 def test_an_old_workbook_is_read_too(tmp_path, caplog):
