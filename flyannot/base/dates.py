@@ -13,8 +13,8 @@ TEXT_COLUMN_ADVICE = (
 )
 _LEAST_LETTERS = 3  # of a shortened name of a month
 _ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"]
-_A = "(?P<a>[0-9]{1,2})"  # two of the numbers of a date, of which one is the day
-_B = "(?P<b>[0-9]{1,2})"
+_A = "(?P<a>0?[1-9]|[12][0-9]|3[01])"  # two of the numbers of a date, of which one is the day
+_B = "(?P<b>0?[1-9]|[12][0-9]|3[01])"
 _ORDINAL = r"(?:st|nd|rd|th|er|o|\.)?"
 _WORD = r"[^0-9\s/,'’-]+"
 _MONTH = f"(?P<m>{_WORD})"
@@ -26,7 +26,7 @@ _DATES = [
         # 6-Apr, 06. Apr, 6-Apr-23, 1er sept., Sunday 1 Sep
         rf"(?:[^\W\d]+\.?,? )?{_A}{_ORDINAL}[-/. ] ?(?:de |d['’])?{_MONTH}(?:[-/., ]+[0-9]{{2}})?",
         # Apr-06, Sep-2001 in English only, otherwise lis-01 or lis.1: Lis-1 and mei-38 are genes
-        rf"(?P<e>{_WORD})[-/. ](?:20|19)?{_A}",
+        rf"(?P<e>{_WORD})[-/. ](?:20|19)?(?P<a>[0-9]{{1,2}})",
         rf"{_MONTH}(?:[-/ ]0|\.0?)(?P<a>[1-9])",
         # 9月1日, 2024年9月1日, 1 thg 9, 1 tháng 9, 2024
         rf"(?:{_YEAR}[年년] ?)?{_B}[月월] ?{_A}[日일].*",
@@ -38,7 +38,7 @@ _DATES = [
         rf"{_A}/{_B}",
         rf"(?=0|[0-9]+\.0[1-9]|.*\.$){_A}\.{_B}\.?",
         # 04:06, 04:06:00 PM
-        rf"{_A}:{_B}(?::[0-9]{{2}})?(?: [ap]\.?m\.?)?",
+        r"(?P<a>[0-9]{1,2}):(?P<b>[0-5][0-9])(?::[0-9]{2})?(?: [ap]\.?m\.?)?",
     )
 ]
 
@@ -63,20 +63,15 @@ def parse_spreadsheet_date(text):
         words = re.findall(_WORD, plain)
         months = [_month_number(word, str(text)) for word in words if len(words) <= _MOST_WORDS]
         day = next(int(number) for number in numbers if number not in years)
-        if day <= 31 and (known := [month for month in months if month]):
-            return known[-1], day  # before it may be a day of the week, such as mar. in French
+        if day <= 31 and any(months):
+            return [month for month in months if month][-1], day  # mar. may stand before it for a Tuesday
     for pattern in _DATES:
         if match := pattern.fullmatch(plain):
             parts = match.groupdict()
-            day = int(parts["a"])
-            if "b" in parts:
-                number = int(parts["b"])
-                is_date = ":" in plain or 1 <= min(number, day) <= 12 and max(number, day) <= 31
-            else:
-                number = _month_number(parts.get("m") or parts["e"], str(text), is_english="e" in parts)
-                is_date = number is not None
-            if is_date:
-                return number, day
+            name = parts.get("m") or parts.get("e")
+            number = _month_number(name, str(text), is_english="e" in parts) if name else int(parts["b"])
+            if number is not None:
+                return number, int(parts["a"])
     return None
 
 

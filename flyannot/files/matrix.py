@@ -19,11 +19,8 @@ from flyannot.files.text_files import open_regular_file, read_first_bytes
 _BLOCK_BYTES = 1 << 22  # bytes of a block of rows that is read at once
 _MAX_BLOCK_ROWS = 1024
 LARGEST_NUMBER = 1e140  # sums of squares of larger numbers overflow
-_HEADER_READERS = {
-    (1, 0): npy.read_array_header_1_0,
-    (2, 0): npy.read_array_header_2_0,
-    (3, 0): npy.read_array_header_2_0,  # differs only in the names of fields
-}
+_HEADER_READERS = dict.fromkeys(((2, 0), (3, 0)), npy.read_array_header_2_0)  # 3 is for names of fields
+_HEADER_READERS[1, 0] = npy.read_array_header_1_0
 _FIX = "save it with numpy.save(NAME.npy, X), where X is an array of real numbers with samples in rows"
 
 
@@ -95,12 +92,10 @@ class MatrixFile:
         is_wrong = np.abs(X) > most if may_be_nan else ~(np.abs(X) <= most)
         if is_wrong.any():
             row, column = np.argwhere(is_wrong)[0].tolist()
-            is_large = np.isfinite(X[row, column])
+            remedy = f"replace it by a number up to {LARGEST_NUMBER:g}, or leave out the row"
             raise DataError(
                 f"{self.path} has {X[row, column]} in row {block.start + row}, column {column}, from 0",
-                fix=f"divide all numbers, so that none is above {LARGEST_NUMBER:g}"
-                if is_large
-                else "replace it by a number, or leave out the row; --learner modl takes nan as missing",
+                fix=f"{remedy}; --learner modl takes nan as missing",
             )
         return X
 

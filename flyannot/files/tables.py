@@ -224,11 +224,9 @@ def _find_columns(path, header, required, optional, meant, may_lack):
         word = word if word in plain else name
         same = [column for column, plain_column in zip(header, plain) if plain_column == word]
         if len(same) > 1:
-            named = '"' + '" and "'.join(same) + '"'
-            raise InputError(
-                f"{path}: the columns {named} have one name, since capitals and spaces do not count",
-                fix="rename or delete one of them",
-            )
+            named = '" and "'.join(same)
+            what = f'{path}: the columns "{named}" have one name'
+            raise InputError(f"{what}: capitals and spaces do not count", fix="rename or delete one of them")
         places.append(plain.index(word) if same else len(header))
     missing = [name for name, place in zip(required, places) if place == len(header)]
     others = [column for column in header if _plain_name(column) not in required]

@@ -98,12 +98,11 @@ def _silence_pillow():
 
 def _decoding_error(path, error):
     """Make the UnusableImage for an error of the system or of a decoder."""
-    if getattr(error, "strerror", None):
-        return unreadable_image_error(path, error.strerror)
     words = " ".join(str(error).split()) or type(error).__name__
     if "unsupported" in words.lower():
         return unknown_pixel_type_error(path, words)
-    return unreadable_image_error(path, f"damaged or cut short ({words})")
+    reason = getattr(error, "strerror", None) or f"damaged or cut short ({words})"
+    return unreadable_image_error(path, reason)
 
 
 def _decode(path, file, mode, planes, usual_planes):
