@@ -42,7 +42,7 @@ def papers_page(folder):
         summary=summary,
         advice=dict(advice_on(_methods(), claims)),
         contradicted=_by_item(summary.contradicted),
-        outside=_by_item({f.item.partition("-")[0]: f for f in reversed(summary.outside)}.values()),
+        outside=_by_item(_examples(summary)),
         reopened=_by_reason(summary.reopened),
         minutes=f"{seconds / 60:.0f}",
         figures=_PICTURES,
@@ -63,6 +63,13 @@ def _by_item(failures):
         said = f"{_REMARK.sub('', failure.claim.text)}: **{failure.here}**" + f" ({case})" * bool(case)
         found.setdefault(_link(failure.item), []).append(said)
     return [(item, "; ".join(said)) for item, said in found.items()]
+
+
+def _examples(summary):
+    """Return a failure outside the regime of every paper that has none within."""
+    first = {f.item.partition("-")[0]: f for f in reversed(summary.outside)}
+    inside = {f.item.partition("-")[0] for f in summary.contradicted}
+    return [failure for paper, failure in first.items() if paper not in inside]
 
 
 def _by_reason(failures):
