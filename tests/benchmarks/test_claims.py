@@ -14,6 +14,7 @@ from benchmarks.items import OURS as NO_PAPER
 from benchmarks.lee import claims as lee
 from benchmarks.modl import claims as modl
 from benchmarks.records import record_of
+from benchmarks.rows import Rows
 from benchmarks.scc import claims as scc
 from benchmarks.siso import annotators as siso
 from benchmarks.siso.annotators import SISO
@@ -274,6 +275,13 @@ def like_r1(**others):
     points = ((int(r[1:]), *point) for r, trace in (usual | others).items() for point in trace)
     named = dict.fromkeys(("problem", "sparse", "timed"), "made up")
     return [named | dict(zip(columns, point)) for point in points]
+
+
+def test_a_regime_may_ask_for_the_mini_batches_that_a_run_without_masks_needs():
+    number = {"batches": "benchmarks.modl.claims:batches_to_converge"}
+    rows = [row | {"p": 1, "x": 1} for row in like_r1()]  # r=1 ends after 40 records, one mini-batch
+    regimes = [Regime("", {"batches": least}, number) for least in (0.9, 1.1)]
+    assert [BELOW_3.of(Rows(rows), one).finding for one in regimes] == [claims.HOLDS, OUTSIDE]
 
 
 def with_two_lams(*converged_at):
