@@ -31,15 +31,17 @@ def quadratic_program(X, D, lam, *, tol=None):
     """Codes, float64 (n_samples, n_atoms), by OSQP with |z| <= t; its last step makes them exact."""
     import osqp
 
-    m, eye = len(D), sp.identity(len(D))
-    square, bounds = [sp.triu(D @ D.T), sp.csc_matrix((m, m))], [[eye, -eye], [eye, eye]]
-    infinite, zero, weights = np.full(m, np.inf), np.zeros(m), np.full(m, lam)
-    ends = np.concatenate([-infinite, zero]), np.concatenate([zero, infinite])
-    solver, Z = osqp.OSQP(), []
-    problem = sp.block_diag(square, "csc"), np.zeros(2 * m), sp.bmat(bounds, "csc"), *ends
-    solver.setup(*problem, verbose=False, **_OSQP)
+    m = len(D)
+    eye = sp.identity(m)
+    far = np.full(m, np.inf)
+    gram = sp.block_diag([sp.triu(D @ D.T), sp.csc_matrix((m, m))], "csc")
+    ends = np.concatenate([-far, np.zeros(m)]), np.concatenate([np.zeros(m), far])
+    solver = osqp.OSQP()
+    bounds = sp.bmat([[eye, -eye], [eye, eye]], "csc")
+    solver.setup(gram, np.zeros(2 * m), bounds, *ends, verbose=False, **_OSQP)
+    Z = []
     for q in X @ D.T:
-        solver.update(q=np.concatenate([-q, weights]))
+        solver.update(q=np.concatenate([-q, np.full(m, lam)]))
         Z.append(solver.solve().x[:m])
     return np.array(Z)
 

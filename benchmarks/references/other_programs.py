@@ -164,7 +164,8 @@ def celer_codes(X, A, lam, *, tol):
     """Codes (n_queries, n_rows) over all rows of A by celer, one query at a time."""
     from celer import celer_path
 
-    columns, rules = np.asfortranarray(A.T, np.float64), {"alphas": [lam / X.shape[1]], "tol": tol / 2}
+    columns = np.asfortranarray(A.T, np.float64)
+    rules = {"alphas": [lam / X.shape[1]], "tol": tol / 2}
     with without_warnings():
         return np.array([celer_path(columns, x, "lasso", **rules)[1][:, 0] for x in np.float64(X)])
 

@@ -46,7 +46,8 @@ def per_query(rows, one, other):
 
     A ratio in favour of hash-SISO counts only if its answers are as good as SISO's.
     """
-    quick, asked = rows.value("ms_per_query", method=other), LASSOS if one == LASSO else [one]
+    quick = rows.value("ms_per_query", method=other)
+    asked = LASSOS if one == LASSO else [one]
     slow = {m: rows.value("ms_per_query", method=m) for m in asked if m in rows.values("method")}
     if not slow or quick is None:
         return None

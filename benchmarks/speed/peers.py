@@ -20,7 +20,8 @@ _HELD_SHARE = 0.2
 
 def measure_times_to_an_objective(setup):
     """Measure the time and the objective of every learner after some epochs."""
-    rows, sources = Rows(), []
+    rows = Rows()
+    sources = []
     for data, (problem, n, source) in _problems(setup).items():
         sources.append(source)
         found = compare_methods(setup, _methods(problem, n), data=data)
@@ -48,10 +49,12 @@ def _panel(rows):
 
 def _problems(setup):
     """Return by data set: the arguments of all learners, the number of samples, and the `Source`."""
-    m, given = setup.sizes["n_atoms"], patches_of(setup, setup.sizes["n_patches"])
+    m = setup.sizes["n_atoms"]
+    given = patches_of(setup, setup.sizes["n_patches"])
     problems = {"descriptors": (given.problem(m), given.n, given.source)}
     for data, X, source in _signals(setup):
-        X, rng = unit_signals(np.asarray(X, np.float32)), setup.rng(f"peers {data}")
+        X = unit_signals(np.asarray(X, np.float32))
+        rng = setup.rng(f"peers {data}")
         held, learned = np.split(X[rng.permutation(len(X))], [int(_HELD_SHARE * len(X))])
         files = {"patches": learned, "held": held, "initial": random_patches(learned, m, rng)}
         lam = {"lam": float(default_lam(X.shape[1]))}
