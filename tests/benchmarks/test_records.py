@@ -105,8 +105,8 @@ def test_every_recorded_result_is_whole_names_no_folder_and_is_on_a_page():
 def test_advice_has_its_numbers_from_claims_and_is_not_given_against_them():
     cases = [Case("a", LIKE, 0.02, 0.02, 0.02), Case("b", LIKE, 3.14159, 3, 4)]
     claim = Claim("k", PAPER, "it is large", PAPER, 0.01, None, "% more", cases)
-    told = {"use": "yes", "because": "{k} and {k|b}", "not": ""}
-    advice = recorded.advice_on({"M": told | {"rests-on": {"k": "holds"}}}, [claim])
-    assert list(advice) == [["M", "yes", "2 % more and 314 % more", ""]]
+    told = {"says": "{k} and {k|b}"}
+    advice = recorded.advice_on({"M": told | {"rests-on": {"k": "holds", "k|b": "holds"}}}, [claim])
+    assert list(advice) == [("M", "2 % more and 314 % more")]
     with pytest.raises(DataError, match="rests on k contradicted; it is holds"):
         list(recorded.advice_on({"M": told | {"rests-on": {"k": "contradicted"}}}, [claim]))
