@@ -118,13 +118,14 @@ def test_no_setting_of_numba_crashes_or_gives_other_numbers(tmp_path, trials, va
     source = Path(importlib.util.find_spec("numba").origin).with_name("core") / "config.py"
     names = sorted(set(re.findall(r"NUMBA_\w+", source.read_text())))
     assert len(names) == trials(len(names), campaign=len(names)) > 70
+    kernel = KERNEL.replace("print(x.tolist())", "os._exit(0 if x.tolist() == [1, 1] else 9)")
     forks = (
         "import os, sys; import flyannot.encode.pooling; from flyannot.base.errors import InputError\n"
         f"for name in {names}:\n"
         "    if not (child := os.fork()):\n"
         "        os.dup2(os.open(os.devnull, os.O_WRONLY), 2); os.dup2(2, 1)\n"
         f"        os.environ[name] = {value!r}\n"
-        f"        try: exec({KERNEL.replace('print(x.tolist())', 'os._exit(0 if x.tolist() == [1, 1] else 9)')!r})\n"
+        f"        try: exec({kernel!r})\n"
         "        except InputError: os._exit(2)\n"
         "        finally: os._exit(8)\n"
         "    print(name, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
