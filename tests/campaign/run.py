@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "reliability.md"
 PROMISING = (PAGE, ROOT / "SECURITY.md")
-TRIED = re.compile(r"\(rows ([\w, ]+): at least ([\d,]+) trials\)")
+TRIED = re.compile(r"\((rows? ([\w, ]+)): at least ([\d,]+) trials\)")
 BEGIN, END = "<!-- campaign -->", "<!-- end of campaign -->"
 HEAD = """\
 | row | promise | input or fault | what you get | exit code | trials | failures |
@@ -98,7 +98,7 @@ def write_trials(text, table):
     """Return the text of a page with the numbers of trials that the table gives for the rows it names."""
 
     def written(match):
-        return f"(rows {match[1]}: at least {least_trials(match[1].split(', '), table):,} trials)"
+        return f"({match[1]}: at least {least_trials(match[2].split(', '), table):,} trials)"
 
     return TRIED.sub(written, text)
 
