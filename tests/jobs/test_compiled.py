@@ -1,6 +1,8 @@
 """Tests of compiled kernels: their cache needs no home, heals, and is never older than the code."""
 
+import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import flyannot
 from flyannot.encode import pooling
 from flyannot.jobs import compiled
 from flyannot.jobs.compiled import SOURCES
+from tests.campaign.trials import IN_CAMPAIGN
 from tests.conftest import ROOT
 from tests.processes import LIMIT_S
 
@@ -111,6 +114,31 @@ def test_settings_with_which_numba_cannot_work_are_refused_in_one_line(setting, 
     assert done.stderr.rstrip().endswith(f"Fix: unset {setting[0]}")
 
 
+@pytest.mark.skipif(not IN_CAMPAIGN, reason="minutes: make campaign")
+@pytest.mark.parametrize("value", ["1", "x"])
+def test_no_setting_of_numba_crashes_or_gives_other_numbers(tmp_path, trials, value):
+    """Every variable that numba reads is set in turn, in a process forked before numba is imported."""
+    source = Path(importlib.util.find_spec("numba").origin).with_name("core") / "config.py"
+    names = sorted(set(re.findall(r"NUMBA_\w+", source.read_text())))
+    assert len(names) == trials(len(names), campaign=len(names)) > 70
+    kernel = KERNEL.replace("print(x.tolist())", "os._exit(0 if x.tolist() == [1, 1] else 9)")
+    forks = (
+        "import os, sys; import flyannot.encode.pooling; from flyannot.base.errors import InputError\n"
+        f"for name in {names}:\n"
+        "    if not (child := os.fork()):\n"
+        "        os.dup2(os.open(os.devnull, os.O_WRONLY), 2); os.dup2(2, 1)\n"
+        f"        os.environ[name] = {value!r}\n"
+        f"        try: exec({kernel!r})\n"
+        "        except InputError: os._exit(2)\n"
+        "        finally: os._exit(8)\n"
+        "    print(name, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+    )
+    said = said_by(forks, cwd=tmp_path, PYTHONPATH=str(ROOT), FLYANNOT_CACHE=str(tmp_path / "cache"))
+    codes = dict(line.split() for line in said.splitlines())
+    assert [*codes] == names and not {name: code for name, code in codes.items() if code not in "02"}
+    assert said_by(KERNEL, FLYANNOT_CACHE=str(tmp_path / "cache")) == "[1.0, 1.0]"
+
+
 def test_a_file_of_settings_in_the_working_folder_does_nothing(tmp_path):
     """It could name a file to be overwritten, and a module to be imported."""
     victim = tmp_path / "victim"
@@ -165,6 +193,9 @@ def test_a_damaged_cache_of_kernels_heals(pool_afresh, tmp_path, rng, trials):
     pool_afresh()
     files = [path for path in cache.rglob("*") if path.is_file()]
     assert {path.suffix for path in files} == {".nbi", ".nbc", ".json"}
+    unfinished = next(path.with_name(f"{path.name}.tmp.01ab") for path in files if path.suffix == ".nbi")
+    unfinished.touch()  # as a process that is killed while numba writes leaves it
+    assert said_by(KERNEL, FLYANNOT_CACHE=str(cache)) == "[1.0, 1.0]" and not unfinished.exists()
     for number in range(trials(2, campaign=6)):
         for path in files:
             stored = bytearray(path.read_bytes())
