@@ -9,6 +9,7 @@ counts as misspelt.
 
 import logging
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from difflib import SequenceMatcher
 from functools import cache
@@ -114,7 +115,7 @@ def abbreviate_names(names):
 
 def normalise_name(name):
     """Return a name in small letters, without spaces and signs."""
-    return _SIGNS.sub("", name.casefold())
+    return _SIGNS.sub("", unicodedata.normalize("NFC", name).casefold())
 
 
 def split_terms(cell):

@@ -212,7 +212,10 @@ def test_a_data_set_folder_one_level_up_or_down_is_named(tmp_path, flyannot):
     assert said.code == 2 and f"but {data_set} has an images.csv\nFix: name {data_set}, or" in said.err
     (data_set / "images.csv").rename(data_set / "Images.csv")
     said = flyannot("extract F -o O", F=data_set, O=tmp_path / "d.h5")
-    assert said.code == 2 and 'Did you mean "Images.csv"?\nFix: rename the table to images.csv' in said.err
+    assert (
+        said.code == 2
+        and f'Did you mean "Images.csv"?\nFix: mv {data_set}/Images.csv {data_set}/images.csv' in said.err
+    )
 
 
 def test_a_table_is_warned_of_once_however_often_it_is_read(flyannot, own_chain):
