@@ -3,6 +3,7 @@
 import click
 
 from flyannot.base.errors import InputError
+from flyannot.base.text import pluralise
 from flyannot.cli.shared.options import IN_FILE, Command, add_options
 from flyannot.cli.shared.output import build_execution, log, print_text
 from flyannot.pipeline.options import RunOptions, Selection
@@ -30,7 +31,6 @@ def command(data_set, stages, selection):
         flyannot check embryos
         flyannot check embryos --stages
     """
-    from flyannot.base.text import pluralise
     from flyannot.dataset.folder import check_tables, count_per_stage_range, coverage_notes
     from flyannot.dataset.images import read_folder
     from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
@@ -91,19 +91,18 @@ def _inspect_pictures(images, progress):
 
     images : list of Image; progress : function that shows how many are done
     """
-    from flyannot.base.text import pluralise
-    from flyannot.dataset.images import inspect_pictures
+    from flyannot.dataset.images import inspect_picture
+    from flyannot.jobs.executor import map_ordered
     from flyannot.pipeline.engine.task import ProgressCount
 
     present = [image for image in images if image.path.is_file()]
     count = ProgressCount(progress, len(present), "picture")
     faults = []
     without_embryo = []
-    for image, error, why_not in inspect_pictures(present):
+    for image, (error, why_not) in zip(present, map_ordered(inspect_picture, present)):
         count.add()
         faults += [error] if error else []
         without_embryo += [f"  {image.name}: annotate gives it no terms ({why_not})"] if why_not else []
-    count.finish()
     print_text(f"{pluralise(len(present), 'picture')}; {len(present) - len(faults):,} can be used")
     for line in without_embryo:
         print_text(line)
@@ -112,7 +111,6 @@ def _inspect_pictures(images, progress):
 
 def _list_other_stage_ranges(images):
     """Print the images that look like another stage range, and a guess for each image without one."""
-    from flyannot.base.text import pluralise
     from flyannot.pipeline.stage_model import find_stage_warnings
 
     warnings = find_stage_warnings(images)

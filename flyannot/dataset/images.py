@@ -36,7 +36,6 @@ from flyannot.images.address import (
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo
 from flyannot.images.quality import find_refusal
-from flyannot.jobs.executor import map_ordered
 
 log = logging.getLogger("flyannot")
 _FINDS_EMBRYO = ExtractOptions(register="axis")  # as the supplied models read pictures
@@ -110,15 +109,16 @@ def read_folder(folder, stage_range, *, is_recursive=False):
         )
     listing = list_pictures(folder, is_recursive=is_recursive)
     if not listing.names:
-        raise no_picture_error(folder, listing)
+        there = f", but {listing.left_out}" if listing.left_out else ""
+        what = f"there is no {IMAGES} and no picture in {folder}{there}"
+        raise InputError(what, fix=f"picture files end in {', '.join(PICTURE_SUFFIXES)}")
     if listing.left_out:
         log.warning("note: %s: left out: %s", folder, listing.left_out)
     unread = find_unread_table(folder, listing.names)
+    rename = suggest_rename(unread, IMAGES) if unread else None
     if unread and stage_range is None:
-        what = f"{folder} has no stage range, and its table {unread.name} is not read"
-        raise InputError(what, fix=suggest_rename(unread, IMAGES))
+        raise InputError(f"{folder} has no stage range, and {unread.name} in it is not read", fix=rename)
     if unread:
-        rename = suggest_rename(unread, IMAGES)
         log.warning("warning: %s is not read, only the pictures beside it; to read it: %s", unread, rename)
     if stage_range is None:
         raise _stage_range_error(folder)
@@ -126,33 +126,14 @@ def read_folder(folder, stage_range, *, is_recursive=False):
     return [_unknown_gene_image(str(folder.absolute() / name), name, stage_range) for name in listing.names]
 
 
-def no_picture_error(folder, listing):
-    """Return the InputError for a folder without a table and without a picture.
+def inspect_picture(image):
+    """Read the picture of an Image.
 
-    folder : Path; listing : FolderListing
-    """
-    there = f", but {listing.left_out}" if listing.left_out else ""
-    return InputError(
-        f"there is no {IMAGES} and no picture in {folder}{there}",
-        fix=f"picture files end in {', '.join(PICTURE_SUFFIXES)}",
-    )
-
-
-def inspect_pictures(images):
-    """Read pictures, and yield one item for each Image in a list.
-
-    Yields
-    ------
-    image : Image
+    Returns
+    -------
     error : InputError, why it cannot be read; None if it can
     why_not : str, why no embryo is found, so that `annotate` gives no terms; "" if one is found
     """
-    for image, found in zip(images, map_ordered(_inspect_picture, images)):
-        yield image, *found
-
-
-def _inspect_picture(image):
-    """Return the error and the reason that `inspect_pictures` yields for an Image."""
     try:
         _, quality_warnings = read_embryo(image.address, _FINDS_EMBRYO)
     except FlyannotError as error:

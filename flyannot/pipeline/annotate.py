@@ -148,7 +148,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         known = require_stage_ranges_with_terms(stored, images)
         header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
     usable = [image for image in images if image.stage_range in known]
-    n_others = Counter(image.stage_range for image in images if image.stage_range not in known)
+    others = Counter(image.stage_range for image in sort_images(images) if image.stage_range not in known)
     no_term = "left out, because the model has no term for this stage range"
     more = {"more_inputs": of_run.inputs} if of_run else {}  # the scores may be made after the parts
     in_parts = ImagesInParts(usable, out, header, whole_groups=True, **more)
@@ -180,11 +180,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         is_grown=lambda: find_earlier() is not None,
         complete=of_run and of_run.write,
         write_beside=write_beside,
-        notes=[
-            f"{s}: {pluralise(n_others[s], 'image was', 'images were')} {no_term}"
-            for s in STAGE_RANGES
-            if s in n_others
-        ],
+        notes=[f"{s}: {pluralise(n, 'image was', 'images were')} {no_term}" for s, n in others.items()],
         tables={out.with_suffix(".csv"): _NEVER_EMPTY} | embryo_table_path(out, header.options),
     )
 

@@ -8,7 +8,6 @@ import logging
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from shlex import quote
 
@@ -61,8 +60,8 @@ class RunAnswers:
             )
         digests = curated_digests(find_annotation_table(self.annotations), self.corrections)
         digests["scores"] = [file_digest(self.scores)]
-        before = self._previous.digest
-        return digests | ({"predictions before": [before]} if before else {})
+        previous = _read_previous(self.scores)
+        return digests | ({"predictions before": [previous.digest]} if previous.digest else {})
 
     def write(self, file, header):
         """Add the answers of the run to every stage range of an open predictions file.
@@ -70,7 +69,8 @@ class RunAnswers:
         file : h5py.File, open for writing; header : its Header
         """
         scores = read_scores(self.scores)
-        self._previous.warn()
+        previous = _read_previous(self.scores)
+        previous.warn()
         stored = StoredFile(file, Path(file.filename), header)
         annotations, _ = read_curated_annotations(self.annotations, corrections=self.corrections)
         margin = header.options["annotate"]["abstain_margin"]
@@ -91,17 +91,12 @@ class RunAnswers:
                 "held_out": is_held_out,
                 "model_probability": predicted.probability,
                 "curated": _curated_terms(groups, annotations, s, predicted.terms),
-                "answer_before": self._previous.answers_of(s, groups, predicted.terms),
+                "answer_before": previous.answers_of(s, groups, predicted.terms),
             }
             is_evaluated = np.isfinite(of_terms["auc"])
             for name, values in of_terms.items():  # a term that was never suggested has no precision
                 arrays[name] = np.where(is_evaluated, values, getattr(predicted, name))
             write_run_answers(file[s], arrays)
-
-    @cached_property
-    def _previous(self):
-        """The _PreviousRun beside the scores, which is read once."""
-        return _read_previous(self.scores)
 
     def _evaluated_images(self):
         """Return stage range -> the set of names of the images that were cross-validated."""

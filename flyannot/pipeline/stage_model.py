@@ -111,7 +111,7 @@ def guess_stage_ranges(images, left_out):
     left_out : list that gets (name, reason) of the images that are left out
     """
     unknown = [image for image in images if not image.stage_range]
-    ratings = dict(zip(unknown, map_ordered(_rate_image, unknown)))
+    ratings = dict(zip(unknown, map_ordered(rate_picture, [image.address for image in unknown])))
     failures = [(image.name, f"{_NOT_GUESSED}: {r.why_not}") for image, r in ratings.items() if r.why_not]
     if images and len(failures) == len(images):
         raise InputError(
@@ -140,7 +140,7 @@ def find_stage_warnings(images):
     """
     rated = [image for image in images if image.source != "synthetic" and not image.stage_is_guessed]
     found = {}
-    for image, rating in zip(rated, map_ordered(_rate_image, rated)):
+    for image, rating in zip(rated, map_ordered(rate_picture, [image.address for image in rated])):
         own = image.stage_range
         odds = rating.odds
         if odds is not None and (not own or contradicted(odds)[0, STAGE_RANGES.index(own)]):
@@ -148,7 +148,3 @@ def find_stage_warnings(images):
         if rating.is_uneven and own == _BLASTODERM:
             found[image] = join_warnings(found.get(image), UNEVEN)
     return found
-
-
-def _rate_image(image):
-    return rate_picture(image.address)
