@@ -15,7 +15,7 @@ from flyannot.pipeline.options import Selection
 STAGES = dict(zip(STAGE_RANGES, (range(1, 4), range(4, 7), (7, 8), (9, 10), (11, 12), range(13, 18))))
 
 
-@pytest.mark.parametrize("spelling", ["{}", "stage {}", " Stage{} "])
+@pytest.mark.parametrize("spelling", ["{}", "stage {}", " Stage{} ", "estadio {}", "Stadium_{}", "st. {}"])
 def test_every_stage_lies_in_one_stage_range(spelling):
     for stage_range, stages in STAGES.items():
         assert {parse_stage_range(spelling.format(stage)) for stage in stages} == {stage_range}
@@ -43,6 +43,12 @@ def test_what_is_no_stage_is_unknown(text):
     with pytest.raises(InputError, match="unknown stage range") as caught:
         parse_stage_range(text)
     assert "4-6" in caught.value.fix
+
+
+def test_a_stage_within_other_words_is_suggested_and_not_taken():
+    for text, meant in (("fase 5", "5"), ("5 (blastoderm)", "5"), ("vaihe 4-6", "4-6"), ("Dec 6", None)):
+        with pytest.raises(InputError, match=f'Did you mean "{meant}"' if meant else "is a date"):
+            parse_stage_range(text)
 
 
 DATES = {

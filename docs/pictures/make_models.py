@@ -29,7 +29,7 @@ from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.images.address import split_address
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import EITHER_WAY, read_embryo
-from flyannot.pipeline.stage_model import STORED_UNDER, UNEVEN, contradicted, is_uneven, log_odds
+from flyannot.pipeline.stage_model import STORED_UNDER, UNEVEN, contradicted, log_odds, rate_picture
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval
 from flyannot.terms.metrics import concordant_pairs
 from flyannot.terms.model import fit_model
@@ -260,7 +260,7 @@ def unlike_table(images, others, simulated):
     annotations, counts = read_annotations(WORK / "embryos"), Counter()
     for image in read_images(simulated):
         is_striped = PAIR_RULE in (annotations.terms_of(image.gene, STAGE_RANGE, image.fbgn) or ())
-        counts[is_striped, is_uneven(image.address)] += 1
+        counts[is_striped, rate_picture(image.address).is_uneven] += 1
     n, n_striped = counts.total(), counts[True, True] + counts[True, False]
     yield (
         f"\nOf {n:,} simulated photographs of stage range 4-6 {counts[True, True] + counts[False, True]} are "

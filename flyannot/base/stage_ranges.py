@@ -16,6 +16,8 @@ NO_STAGE_RANGE = "all"  # takes the place of a stage range in files that are mad
 
 _LAST_STAGES = {name: int(name.partition("-")[2]) for name in STAGE_RANGES} | {"13-16": 17}
 _STAGES = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?", re.ASCII)
+STAGE_WORDS = "stages stage stadium stadien stade estadio etapa estágio stadio stadie"
+_STAGE_WORD = re.compile(rf"(?:{fold(STAGE_WORDS).replace(' ', '|')}|stg|st)(?![^\W\d_])[.:-]?")
 _FIX = f"use one of {', '.join(STAGE_RANGES)}, or one stage, such as 5"
 
 
@@ -23,7 +25,8 @@ def parse_stage_range(text):
     """Convert a stage range, in any accepted spelling, to its BDGP name, such as "4-6".
 
     Accepted are BDGP's six names, 13-17 (as some papers include stage 17), a single stage such as 5, and
-    stages within one range such as 5-6. A leading "stage", spaces and any kind of dash are allowed.
+    stages within one range such as 5-6. A leading "stage" (or the word in another language), spaces and any
+    kind of dash are allowed.
 
     Raises
     ------
@@ -45,7 +48,9 @@ def parse_stage_range(text):
             f'"{text}" is a date, which a spreadsheet made from {meant}',
             fix=f"write {meant}; {TEXT_COLUMN_ADVICE}",
         )
-    raise InputError(f'unknown stage range "{text}".{did_you_mean(plain, STAGE_RANGES)}', fix=_FIX)
+    within = next((found[0] for found in _STAGES.finditer(plain) if _overlapping_ranges(found[0])), "")
+    meant = did_you_mean(plain, STAGE_RANGES) or (within and f' Did you mean "{within}"?')
+    raise InputError(f'unknown stage range "{text}".{meant}', fix=_FIX)
 
 
 def recover_stage_range(text):
@@ -91,9 +96,9 @@ def match_stage_range_name(text):
 
 
 def _normalise(text):
-    """Return a text in lower case, with plain dashes and without spaces or a leading "stage"."""
-    plain = fold(str(text)).removeprefix("stages").removeprefix("stage")
-    return plain.replace(" ", "").replace("_", "-")
+    """Return a text in lower case, with plain dashes and without spaces or a leading word such as "stage"."""
+    plain = fold(str(text)).replace(" ", "").replace("_", "-")
+    return _STAGE_WORD.sub("", plain, count=1)
 
 
 def _overlapping_ranges(plain):

@@ -3,9 +3,10 @@
 import click
 
 from flyannot.base.errors import InputError
+from flyannot.base.text import pluralise
 from flyannot.cli.shared.options import IN_FILE, Command, add_options
-from flyannot.cli.shared.output import print_text
-from flyannot.pipeline.options import Selection
+from flyannot.cli.shared.output import build_execution, log, print_text
+from flyannot.pipeline.options import RunOptions, Selection
 
 
 @click.command("check", cls=Command)
@@ -13,13 +14,12 @@ from flyannot.pipeline.options import Selection
 @click.option("--stages", is_flag=True, help="Also rate the stage range of pictures.")
 @add_options(selection=(Selection, ["recursive", "columns"]))
 def command(data_set, stages, selection):
-    """List all problems in images.csv and annotations.csv of the data set FOLDER.
+    """List all problems in images.csv, annotations.csv and the pictures of the data set FOLDER.
 
     All commands recognise stage ranges that a spreadsheet turned into dates, and ignore capitals in the names
-    of files and terms. The exit code is 2 if a row cannot be used. Rows without a stage range are listed.
-
-    If FOLDER has no images.csv, its pictures are counted and read. What is left out is listed, and the exit
-    code is 2 if a picture cannot be used.
+    of files and terms. Rows without a stage range are listed. Every picture is read, with or without an
+    images.csv; pictures without an embryo and files that are left out are listed. The exit code is 2 if a row
+    or a picture cannot be used.
 
     With --stages, a photograph is listed if its picture gives another stage range 100 times the odds of the
     stage range in its row. A photograph of 4-6 is also listed if its embryo is uneven, as by folds. In a
@@ -31,14 +31,14 @@ def command(data_set, stages, selection):
         flyannot check embryos
         flyannot check embryos --stages
     """
-    from flyannot.base.text import pluralise
     from flyannot.dataset.folder import check_tables, count_per_stage_range, coverage_notes
+    from flyannot.dataset.images import read_folder
     from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
-    from flyannot.dataset.table_warnings import raise_errors
+    from flyannot.dataset.table_warnings import abbreviate_names, raise_errors
 
     if not data_set.is_dir():
         raise InputError(f"no such folder: {data_set}", fix="name a data set folder, or a folder of pictures")
-    faults, images, annotations = check_tables(data_set, unknown_stage="" if stages else None)
+    faults, images, annotations = check_tables(data_set, unknown_stage="")
     raise_errors(data_set, faults)
     known = [image for image in images if image.stage_range]
     for stage_range, n in count_per_stage_range(known, annotations).items():
@@ -48,66 +48,69 @@ def command(data_set, stages, selection):
     for note in coverage_notes(known, annotations) if annotations else ():
         print_text(note)
     if images:
-        _print_unnamed_pictures(data_set)
-        warn_of_repeated_pictures(data_set, images)
-    else:
-        images, faults = _check_pictures(data_set, selection.recursive)
-    if stages:
-        _list_other_stage_ranges(images)
+        _print_what_is_left_out(data_set, images)
+    if not stages and (unknown := [image.name for image in images if not image.stage_range]):
+        have = pluralise(len(unknown), "picture has", "pictures have")
+        names = abbreviate_names(unknown)
+        log.warning("warning: %s no stage range: %s; to rate them, add --stages", have, names)
+    images = images or read_folder(data_set, "", is_recursive=selection.recursive)
+    warn_of_repeated_pictures(data_set, images)
+    execution = build_execution(run=RunOptions())
+    with execution.workers.threads():
+        faults = _inspect_pictures(images, execution.progress)
+        if stages:
+            _list_other_stage_ranges(images)
     raise_errors(data_set, faults)
     return 0
 
 
-def _print_unnamed_pictures(folder):
-    """Print which pictures lie beside images.csv, or in its folder `images`, and are in none of its rows."""
+def _print_what_is_left_out(folder, images):
+    """Print which pictures lie in or below the folder of images.csv and are in none of its rows.
+
+    What else is not used is counted in the log by its kind.
+    """
     import os
 
-    from flyannot.dataset.folder import read_images
+    from flyannot.dataset.folder import ANNOTATIONS, IMAGES
+    from flyannot.dataset.paths import find_table
     from flyannot.dataset.picture_folder import list_pictures
     from flyannot.dataset.table_warnings import abbreviate_names
 
-    known = {os.path.realpath(image.file) for image in read_images(folder, unknown_stage="")}
-    paths = [
-        place / name
-        for place in (folder, folder / "images")
-        if place.is_dir()
-        for name in list_pictures(place).names
-    ]
-    names = [path.relative_to(folder).as_posix() for path in paths if os.path.realpath(path) not in known]
-    if names:
+    used = [image.file for image in images] + [find_table(folder, name) for name in (IMAGES, ANNOTATIONS)]
+    listing = list_pictures(folder, is_recursive=True, used={os.path.realpath(path) for path in used})
+    if names := listing.names:
         print_text(f"pictures that images.csv does not name: {len(names):,} ({abbreviate_names(names)})")
+    if listing.left_out:
+        log.warning("note: %s: left out: %s", folder, listing.left_out)
 
 
-def _check_pictures(folder, is_recursive):
-    """Print how many pictures of a folder without images.csv can be used.
+def _inspect_pictures(images, progress):
+    """Print how many pictures can be used, and return a list of InputErrors for the others.
 
-    Returns
-    -------
-    images : list of Image, of all pictures
-    faults : list of InputError, one for each picture that cannot be used
+    Pictures that are missing are passed over, because the reader of the table names them.
 
-    Raises
-    ------
-    InputError
-        If there is no picture.
+    images : list of Image; progress : function that shows how many are done
     """
-    from flyannot.base.text import pluralise
-    from flyannot.dataset.images import find_unusable_pictures, read_folder
-    from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
+    from flyannot.dataset.images import inspect_picture
+    from flyannot.jobs.executor import map_ordered
+    from flyannot.pipeline.engine.task import ProgressCount
 
-    images = read_folder(folder, "", is_recursive=is_recursive)
-    warn_of_repeated_pictures(folder, images)
-    faults, without_embryo = find_unusable_pictures(images)
-    n_usable = len(images) - len(faults)
-    print_text(f"{pluralise(len(images), 'picture')} without a table; {n_usable:,} can be used")
-    for image, reason in without_embryo.items():
-        print_text(f"  {image.name}: annotate gives it no terms ({reason})")
-    return images, faults
+    present = [image for image in images if image.path.is_file()]
+    count = ProgressCount(progress, len(present), "picture")
+    faults = []
+    without_embryo = []
+    for image, (error, why_not) in zip(present, map_ordered(inspect_picture, present)):
+        count.add()
+        faults += [error] if error else []
+        without_embryo += [f"  {image.name}: annotate gives it no terms ({why_not})"] if why_not else []
+    print_text(f"{pluralise(len(present), 'picture')}; {len(present) - len(faults):,} can be used")
+    for line in without_embryo:
+        print_text(line)
+    return faults
 
 
 def _list_other_stage_ranges(images):
     """Print the images that look like another stage range, and a guess for each image without one."""
-    from flyannot.base.text import pluralise
     from flyannot.pipeline.stage_model import find_stage_warnings
 
     warnings = find_stage_warnings(images)

@@ -10,8 +10,9 @@ from flyannot.pipeline.options import Selection
 @click.command("curate", cls=Command)
 @click.argument("tables", type=IN_FILE, nargs=-1, required=True, metavar="CORRECTIONS...")
 @out_option("Write the merged table to this file.", required=False)
+@add_options(selection=(Selection, ["columns"]))
 @overwrite_option("Replace existing files.")
-def command(tables, out, force):
+def command(tables, out, force, selection):
     """Merge the corrections of several curators, and show how well they agree.
 
     CORRECTIONS are tables that curators downloaded from the report. For every term, the output shows how

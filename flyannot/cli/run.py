@@ -18,7 +18,7 @@ from flyannot.cli.shared.options import (
     settings_option,
 )
 from flyannot.cli.shared.output import build_execution, log, log_outcome, print_text
-from flyannot.pipeline.options import RunOptions
+from flyannot.pipeline.options import RunOptions, Selection
 
 _PATIENCE_S = 60  # jobs that start together write the same record one after the other
 
@@ -62,8 +62,8 @@ class ShareType(click.ParamType):
     help="With --step extract, pool or annotate: process only this share of the images, such as 2/8. Then "
     "run the step without --part to join all parts.",
 )
-@add_options(run=RunOptions)
-def command(config, demo, data_set, folder, settings, corrections, dry_run, step, part, run):
+@add_options(selection=(Selection, ["columns"]), run=RunOptions)
+def command(config, demo, data_set, folder, settings, corrections, dry_run, step, part, selection, run):
     """Run all steps: extract, learn-dict, pool, train, evaluate, annotate, report.
 
     CONFIG is a TOML file with data-set, output and seed, a table of options for each step, and the tables
@@ -110,6 +110,8 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
         config = configurations_folder() / "demo.toml"
         folder = folder or Path("demo-output")
         data_set = data_set or folder / "embryos"
+    if selection.columns:
+        settings += (f"select.columns={','.join(selection.columns)}",)
     configuration = read_configuration(
         config, data_set=data_set, output=folder, settings=settings, corrections=corrections
     )

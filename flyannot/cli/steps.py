@@ -35,12 +35,15 @@ def build_step_command(step):
             outcome = run_task(task, execution)
         except NoUsableImage as error:  # the output of before stays, and the table says why
             record_failures(
-                out.with_name(FAILURES), step.name, Outcome(out, False, "", error.failures), task.images
+                out.with_name(FAILURES),
+                step.name,
+                Outcome(out, False, "", (*task.left_out, *error.failures)),
+                task.images,
             )
             raise
         code = log_outcome(outcome, images=task.images)
         if page:
-            log_outcome(run_task(step.build_page_task(request), execution))
+            log_outcome(run_task(step.build_page_task(request, task), execution))
         return code
 
     function = force_option(run_step)

@@ -21,6 +21,7 @@ from flyannot.base.dates import TEXT_COLUMN_ADVICE
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.stage_ranges import (
     STAGE_RANGES,
+    STAGE_WORDS,
     describe_stage_spellings,
     parse_stage_range,
     recover_stage_range,
@@ -57,7 +58,7 @@ _IMAGE_COLUMNS = ("image", "gene", "stage_range")
 _MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source", "turned")
 _ANNOTATION_COLUMNS = ("gene", "stage_range", "term")
 _MORE_ANNOTATION_COLUMNS = ("fbgn", "date")
-COLUMNS = (*_IMAGE_COLUMNS, *_MORE_IMAGE_COLUMNS, "term", "date")  # that may have other names
+COLUMNS = (*_IMAGE_COLUMNS, *_MORE_IMAGE_COLUMNS, "term", "date")
 _STAGE_OPTIONS = ", give one with --stage-range, or let flyannot guess it with --guess-stages"
 _NAMES = ("image", "gene", "term")  # columns that must have a name
 _MORE_NAMES = ("view", "fbgn", "group")  # columns that may have one
@@ -65,12 +66,14 @@ _MEANT = {  # other names that people give to columns, to suggest the right one
     "image": "file filename file_name path picture images image_file image_name imagen imagem bild datei "
     "immagine archivo fichier",
     "gene": "symbol gene_symbol gene_name genes name gen gène",
-    "stage_range": "stage stages stageranges stagerange stage_ranges stadium stadien stade estadio etapa "
-    "estágio stadio",
+    "stage_range": "stageranges stagerange stage_ranges " + STAGE_WORDS,
     "term": "terms annotation annotations label anatomy anatomical_term begriff término termino terme termo "
     "termine",
-    "verdict": "verdicts answer decision status",
+    "verdict": "verdicts answer decision status urteil entscheidung veredicto decisión verdetto décision",
     "date": "day dates time datum fecha data",
+    "view": "views ansicht vista vue",
+    "curator": "curators kurator kuratorin curador curadora curateur curatore",
+    "note": "notes notiz kommentar comentario comment remarque nota",
 }
 _MEANT = {column: tuple(words.split()) for column, words in _MEANT.items()}
 
@@ -142,6 +145,7 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
     more = [(n, name) for n, name in enumerate(required + optional) if name in _MORE_NAMES]
     stage_ranges = {}
     dates = {}
+    n_dates = Counter()  # date -> number of its cells
     lines_of = {name: {} for name in ("gene", "term", "view") if name in required + optional}
     without_stage = []
     without_name = []
@@ -176,6 +180,7 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
                 faults.append(InputError(what, fix=error.fix))
                 continue
         cells[where] = dates[text][1] if text in dates else stage_ranges[text]
+        n_dates[text] += text in dates
         if cells[where] is None:
             without_stage.append(f"line {line} ({cells[0]})")
             continue
@@ -214,10 +219,13 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
         log.info("note: %s: rows without a stage range are taken as %s", table.name, unknown_stage)
     if note := describe_stage_spellings(known):
         log.info("note: %s: %s", table.name, note)
-    taken = [f'"{text}" as {stage_range} (line {line})' for text, (line, stage_range) in dates.items()]
+    taken = []
+    for text, (line, stage_range) in dates.items():
+        others = f" and {n_dates[text] - 1:,} more" if n_dates[text] > 1 else ""
+        taken.append(f'"{text}" as {stage_range} (line {line}{others})')
     one = "date was taken as a stage range"
     many = "dates were taken as stage ranges"
-    warn_about(table, taken, one, many, f"; {TEXT_COLUMN_ADVICE}")
+    warn_about(table, taken, one, many, f"; {TEXT_COLUMN_ADVICE}", n=n_dates.total())
     for column, lines in lines_of.items():
         warn_of_mangled_names(table, column, lines)
 

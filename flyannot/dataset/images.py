@@ -16,8 +16,15 @@ from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.base.text import escape_unprintable
 from flyannot.dataset.folder import Image, read_images
-from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, find_table_folder, has_table, resolve_path
-from flyannot.dataset.picture_folder import list_pictures
+from flyannot.dataset.paths import (
+    IMAGES,
+    TABLE_SUFFIXES,
+    find_table_folder,
+    has_table,
+    resolve_path,
+    suggest_rename,
+)
+from flyannot.dataset.picture_folder import find_unread_table, list_pictures
 from flyannot.files.file_kind import PICTURE_SUFFIXES
 from flyannot.files.hdf5.reading import read_unverified_kind
 from flyannot.images.address import (
@@ -31,6 +38,7 @@ from flyannot.images.picture import read_embryo
 from flyannot.images.quality import find_refusal
 
 log = logging.getLogger("flyannot")
+_FINDS_EMBRYO = ExtractOptions(register="axis")  # as the supplied models read pictures
 
 _NAME_IMAGES = "name a data set folder, a folder of images, or images"
 
@@ -101,50 +109,36 @@ def read_folder(folder, stage_range, *, is_recursive=False):
         )
     listing = list_pictures(folder, is_recursive=is_recursive)
     if not listing.names:
-        raise no_picture_error(folder, listing)
+        there = f", but {listing.left_out}" if listing.left_out else ""
+        what = f"there is no {IMAGES} and no picture in {folder}{there}"
+        raise InputError(what, fix=f"picture files end in {', '.join(PICTURE_SUFFIXES)}")
     if listing.left_out:
         log.warning("note: %s: left out: %s", folder, listing.left_out)
+    unread = find_unread_table(folder, listing.names)
+    rename = suggest_rename(unread, IMAGES) if unread else None
+    if unread and stage_range is None:
+        raise InputError(f"{folder} has no stage range, and {unread.name} in it is not read", fix=rename)
+    if unread:
+        log.warning("warning: %s is not read, only the pictures beside it; to read it: %s", unread, rename)
     if stage_range is None:
         raise _stage_range_error(folder)
     stage_range = stage_range and parse_stage_range(stage_range)
     return [_unknown_gene_image(str(folder.absolute() / name), name, stage_range) for name in listing.names]
 
 
-def no_picture_error(folder, listing):
-    """Return the InputError for a folder without a table and without a picture.
-
-    folder : Path; listing : FolderListing
-    """
-    there = f", but {listing.left_out}" if listing.left_out else ""
-    return InputError(
-        f"there is no {IMAGES} and no picture in {folder}{there}",
-        fix=f"picture files end in {', '.join(PICTURE_SUFFIXES)}",
-    )
-
-
-def find_unusable_pictures(images):
-    """Read pictures, and find those that cannot be used.
-
-    Parameters
-    ----------
-    images : list of Image
+def inspect_picture(image):
+    """Read the picture of an Image.
 
     Returns
     -------
-    faults : list of InputError, one for each picture that cannot be read
-    without_embryo : dict, Image in which `annotate` finds no embryo -> reason
+    error : InputError, why it cannot be read; None if it can
+    why_not : str, why no embryo is found, so that `annotate` gives no terms; "" if one is found
     """
-    faults = []
-    without_embryo = {}
-    for image in images:
-        try:
-            _, quality_warnings = read_embryo(image.address, ExtractOptions())
-        except FlyannotError as error:
-            faults.append(InputError(error.message, fix=error.fix or "repair the picture, or leave it out"))
-            continue
-        if reason := find_refusal(quality_warnings, is_registered=False):
-            without_embryo[image] = reason
-    return faults, without_embryo
+    try:
+        _, quality_warnings = read_embryo(image.address, _FINDS_EMBRYO)
+    except FlyannotError as error:
+        return InputError(error.message, fix=error.fix or "repair the picture, or leave it out"), ""
+    return None, find_refusal(quality_warnings, False) or find_refusal(quality_warnings, True)
 
 
 def _stage_range_error(path):

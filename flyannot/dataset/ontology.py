@@ -31,7 +31,7 @@ _ID = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*:\S+")
 _FIX = "name an OBO file, such as fbbt.obo or fbdv.obo from FlyBase"
 _TABLES = (".csv", ".tsv", ".xlsx")
 _COLUMNS = ("term",), ("id", "stage_range")
-_COLUMNS_OF_BGEE = ("bgdp_term",), ("fbbt_id", "#stage_name")  # BDGP_terms_to_FBbt_terms.tsv
+_COLUMNS_OF_BGEE = ("bgdp_term",), ("fbbt_id", "stage_name")  # BDGP_terms_to_FBbt_terms.tsv
 
 # FBbt lacks some early structures: these rules name the same structure a step later.
 _NEAREST = ((r"\banlage in statu nascendi$", "anlage"), (r"\banlage$", "primordium"))

@@ -5,6 +5,7 @@ import os
 import unicodedata
 from difflib import get_close_matches
 from pathlib import Path
+from shlex import quote
 
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.dataset.table_warnings import warn_about
@@ -60,12 +61,24 @@ def find_table(folder_or_table, name):
         return table
     if place := find_table_folder(path, name):
         raise InputError(f"{path} has no {name}, but {place} has", fix=f"name the folder {place}")
-    for other in sorted(e.name for e in _entries(path) if e.suffix.lower() in _LIKE_TABLES and e.is_file()):
-        if other not in (IMAGES, ANNOTATIONS) and did_you_mean(_stem(name), [_stem(other)]):
+    for other in list_other_tables(path):
+        if did_you_mean(_stem(name), [_stem(other.name)]):
             raise InputError(
-                f'no such table: {path / name}. Did you mean "{other}"?', fix=f"rename the table to {name}"
+                f'no such table: {path / name}. Did you mean "{other.name}"?', fix=suggest_rename(other, name)
             )
     return path / name
+
+
+def list_other_tables(folder):
+    """Return the sorted Paths of the tables in a folder that are not called images.csv or annotations.csv."""
+    tables = (e for e in _entries(folder) if e.suffix.lower() in _LIKE_TABLES and e.is_file())
+    return sorted(table for table in tables if table.name not in (IMAGES, ANNOTATIONS))
+
+
+def suggest_rename(table, name):
+    """Return the command that gives a table, whose Path is given, the name under which it is read."""
+    suffix = table.suffix.lower() if table.suffix.lower() in TABLE_SUFFIXES else ".csv"
+    return f"mv {quote(str(table))} {quote(str(table.with_name(name).with_suffix(suffix)))}"
 
 
 def note_other_tables(folder, table):

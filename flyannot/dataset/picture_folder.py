@@ -3,12 +3,16 @@
 import os
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from flyannot.base.errors import InputError
+from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.text import pluralise
+from flyannot.dataset.paths import list_other_tables
+from flyannot.dataset.table_warnings import normalise_name
 from flyannot.files.file_kind import HEIC_SUFFIXES, PICTURE_SUFFIXES, is_picture_file, name_file_kind
+from flyannot.files.tables import read_rows
 
 # BDGP's N_s.bmp is the thumbnail of N.jpe; others are called N_thumb.png, N-thumbnail.jpg, thumb_N.png.
 _THUMBNAIL = re.compile(
@@ -18,6 +22,7 @@ _THUMBNAIL = re.compile(
 _OF_REPORT = re.compile(
     r".*\.html-files-[0-9a-f]+", re.DOTALL
 )  # the folder beside a report, with its pictures
+_MOST_ROWS = 20  # of a table in which names of pictures are searched
 _MOST_FOLDERS = 1000  # folders below in which pictures are counted
 _TAKE_THEM = "to take them: --recursive, or in a run --set select.recursive=true"
 
@@ -34,7 +39,7 @@ class FolderListing:
     left_out: str
 
 
-def list_pictures(folder, *, is_recursive=False):
+def list_pictures(folder, *, is_recursive=False, used=()):
     """List the pictures of a folder, and count by kind what else lies there.
 
     Hidden files are left out, and thumbnails beside their full picture. Links to folders are not entered.
@@ -43,6 +48,7 @@ def list_pictures(folder, *, is_recursive=False):
     ----------
     folder : path
     is_recursive : bool, whether pictures in folders below are taken too
+    used : set of resolved paths of files that are neither listed nor counted
 
     Returns
     -------
@@ -69,7 +75,7 @@ def list_pictures(folder, *, is_recursive=False):
         shown = sorted(name for name in folders if name[0] != ".")
         folders[:] = [name for name in shown if is_recursive and _is_entered(os.path.join(parent, name))]
         below += [os.path.join(parent, name) for name in shown if name not in folders]
-        taken = _choose_pictures(parent, [name for name in files if name[0] != "."], others)
+        taken = _choose_pictures(parent, [name for name in files if name[0] != "."], others, used)
         inside = os.path.relpath(parent, folder).replace(os.sep, "/")
         names += [name if inside == "." else f"{inside}/{name}" for name in taken]
     counted = [_pluralise_kind(n, kind) for kind, n in sorted(others.items()) if n]
@@ -81,15 +87,18 @@ def _is_entered(folder):
     return not (os.path.islink(folder) or _OF_REPORT.fullmatch(os.path.basename(folder)))
 
 
-def _choose_pictures(folder, names, others):
+def _choose_pictures(folder, names, others, used):
     """Return the names of the pictures among the files of a folder, and count all other files by kind.
 
-    folder : path; names : list of the names of its files; others : Counter, kind -> number of files
+    folder : path; names : list of the names of its files; others : Counter, kind -> number of files;
+        used : as in `list_pictures`
     """
     is_picture = {name: is_picture_file(os.path.join(folder, name)) for name in names}
     stems = {os.path.splitext(name)[0].casefold() for name in names if is_picture[name]}
     chosen = []
     for name in names:
+        if used and os.path.realpath(os.path.join(folder, name)) in used:
+            continue
         before, stem, after = _THUMBNAIL.fullmatch(os.path.splitext(name)[0]).groups()
         if not is_picture[name]:
             others[name_file_kind(os.path.join(folder, name))] += 1
@@ -98,6 +107,26 @@ def _choose_pictures(folder, names, others):
         else:
             chosen.append(name)
     return chosen
+
+
+def find_unread_table(folder, names):
+    """Return the Path of a table in a folder that seems to describe its pictures under another name, or None.
+
+    Its name is nearly images.csv, or one of its first cells is the name of a picture. Tables that flyannot
+    wrote are passed over.
+
+    folder : Path; names : names of its pictures
+    """
+    known = {normalise_name(name) for name in names}
+    for table in list_other_tables(folder):
+        if table.name == "failures.csv" or table.with_suffix(".h5").exists():
+            continue
+        with suppress(InputError):  # it is no table
+            cells = chain.from_iterable(cells for _, cells, _ in islice(read_rows(table), _MOST_ROWS))
+            files = {normalise_name(cell.replace("\\", "/").rpartition("/")[2]) for cell in cells}
+            if did_you_mean("images", [table.stem]) or known & files:
+                return table
+    return None
 
 
 def _pluralise_kind(n, kind):

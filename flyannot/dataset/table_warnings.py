@@ -9,6 +9,7 @@ counts as misspelt.
 
 import logging
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from difflib import SequenceMatcher
 from functools import cache
@@ -18,6 +19,7 @@ from flyannot.base.dates import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spr
 from flyannot.base.errors import InputError
 from flyannot.base.text import fold, pluralise
 from flyannot.base.views import suggest_view
+from flyannot.files.tables import suggest_header_words
 
 log = logging.getLogger("flyannot")
 
@@ -58,11 +60,14 @@ def raise_errors(where, faults):
         raise faults[0]
     if faults:
         lines = "\n".join(error.message for error in faults)
-        fixes = "; ".join(dict.fromkeys(error.fix for error in faults))
+        words = {c: word for error in faults for c, word in getattr(error, "words", {}).items()}
+        remedies = [suggest_header_words(words)] if words else []
+        remedies += [error.fix for error in faults if not getattr(error, "words", {})]
+        fixes = "; ".join(dict.fromkeys(remedies))
         raise InputError(f"{where}: {len(faults)} faults:\n{lines}", fix=fixes)
 
 
-def warn_about(table, named, one, many, more=""):
+def warn_about(table, named, one, many, more="", *, n=None):
     """Log a warning about some places in a table, if there are any.
 
     Up to three places are named in the line, more below one another.
@@ -73,12 +78,13 @@ def warn_about(table, named, one, many, more=""):
     named : list of texts, the places
     one, many : what is wrong with one place, and with several
     more : text at the end of the warning
+    n : number of places, if a text names several
     """
     if named:
         names = (
             abbreviate_names(named) if len(named) <= _MOST_NAMED else "".join(f"\n  {name}" for name in named)
         )
-        log.warning("warning: %s: %s: %s%s", table.name, pluralise(len(named), one, many), names, more)
+        log.warning("warning: %s: %s: %s%s", table.name, pluralise(n or len(named), one, many), names, more)
 
 
 def unify_capitals(terms, known):
@@ -108,7 +114,7 @@ def abbreviate_names(names):
 
 def normalise_name(name):
     """Return a name in small letters, without spaces and signs."""
-    return _SIGNS.sub("", name.casefold())
+    return _SIGNS.sub("", unicodedata.normalize("NFC", name).casefold())
 
 
 def split_terms(cell):

@@ -43,6 +43,27 @@ _TEXTS = ("", "UTF-16 text", "a gzip file", "an empty file")  # kinds of content
 _header_words: dict[str, str] = {}  # column -> its name in the tables of this command
 
 
+class MissingColumnsError(InputError):
+    """The error raised if a table lacks columns; other columns of the table may be them.
+
+    words : dict, missing column -> the column of the table that may be it
+    """
+
+    def __init__(self, message, *, words, fix):
+        super().__init__(message, fix=suggest_header_words(words) if words else fix)
+        self.words = words
+
+
+def suggest_header_words(words):
+    """Return the remedy (str) for columns with other names: the option --columns that names them.
+
+    words : dict, column -> its name in the table
+    """
+    pairs = ",".join(f"{column}={word}" for column, word in words.items())
+    quote = "'" if re.search(r"[^\w=,.-]", pairs) else ""
+    return f"add --columns {quote}{pairs}{quote}"
+
+
 @contextmanager
 def use_header_words():
     """Forget at the end of a `with` block the words that `set_header_words` was given within it."""
@@ -228,42 +249,28 @@ def _find_columns(path, header, required, optional, meant, may_lack):
             what = f'{path}: the columns "{named}" have one name'
             raise InputError(f"{what}: capitals and spaces do not count", fix="rename or delete one of them")
         places.append(plain.index(word) if same else len(header))
-    missing = [name for name, place in zip(required, places) if place == len(header)]
-    others = [column for column in header if _plain_name(column) not in required]
+    others = [column for place, column in enumerate(header) if place not in places]
+    missing = [name for name, place in zip(required + optional, places) if place == len(header)]
     found = {}  # missing column -> the column that may be it
     for name in missing:
         alike = [column for column in others if _plain_name(column) in meant.get(name, ())]
-        short = [column for column in others if len(column) < _MOST_LONGER * len(name)]
-        alike = alike or [column for column in short if did_you_mean(name, [_plain_name(column)])]
+        if not alike and name in required:
+            short = [column for column in others if len(column) < _MOST_LONGER * len(name)]
+            alike = [column for column in short if did_you_mean(name, [_plain_name(column)])]
         if alike:
             found[name] = alike[0]
-    if found or not set(missing) <= set(may_lack):
-        raise _missing_columns(path, missing, header, required, found, with_option=bool(meant))
-    return places
-
-
-def _missing_columns(path, missing, header, required, found, *, with_option):
-    """Make the InputError for required columns that a table lacks.
-
-    Parameters
-    ----------
-    path : Path of the table
-    missing : list of str, the missing columns
-    header : list of str, the columns of the table
-    required : tuple of str, the names of all required columns
-    found : dict, missing column -> the column of the table that may be it
-    with_option : whether the command has the option --columns
-    """
     may_be = ", ".join(f'"{column}" may be "{name}"' for name, column in found.items())
-    pairs = ",".join(f"{name}={column}" for name, column in found.items())
-    quote = "'" if re.search(r"[^\w=,.-]", pairs) else ""
-    option = f", or add --columns {quote}{pairs}{quote} (to a run: [select] columns)" if with_option else ""
-    rename = f"rename {'it' if len(found) == 1 else 'them'}{option}; " if found else ""
-    return InputError(
-        f'{path} has no column "{missing[0]}", only {_list_columns(header)}'
-        + (f". The column {may_be}" if found else ""),
-        fix=f"{rename}one line must name the columns {', '.join(required)}, separated by commas",
-    )
+    needed = [name for name in missing if name in required and (name in found or name not in may_lack)]
+    if needed:
+        raise MissingColumnsError(
+            f'{path} has no column "{needed[0]}", only {_list_columns(header)}'
+            + (f". The column {may_be}" if found else ""),
+            words=found if meant else {},  # other tables have no option --columns
+            fix=f"name the columns {', '.join(required)} in one line of the table",
+        )
+    if found:
+        log.warning("warning: %s: the column %s; %s", path.name, may_be, suggest_header_words(found))
+    return places
 
 
 def _row_error(where, fault, too_long, named, needed):

@@ -117,16 +117,26 @@ def read_grey(path, *, size_px=STANDARD_PX):
 def read_embryo(path, options):
     """Read the picture of an embryo at the standard size, as grey levels, with warnings about its quality.
 
+    The parameters, the first two results and the errors are those of `read_embryo_and_unevenness`.
+    """
+    return read_embryo_and_unevenness(path, options, measures=False)[:2]
+
+
+def read_embryo_and_unevenness(path, options, *, measures=True):
+    """Read the picture of an embryo, and measure the unevenness of its surface.
+
     Parameters
     ----------
     path : path of the picture, or its address as in `address`
     options : ExtractOptions
+    measures : bool, whether the unevenness is measured
 
     Returns
     -------
     grey : float32 array of shape STANDARD_PX, of the channel in the options
     quality_warnings : str, separated by commas
         The warnings of `quality`, and "not registered" with the reason if no embryo was found.
+    unevenness : `measure_unevenness` of the embryo; nan if the picture is grey or has none
 
     Raises
     ------
@@ -145,25 +155,18 @@ def read_embryo(path, options):
         elif not options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY:
             why_not = [POSTERIOR_LEFT]
     grey = _at_standard_size(picture, pose, options)
+    unevenness = measure_unevenness(grey) if measures and pose and grey.ndim == 3 else np.nan
     if grey.ndim == 3:
         grey = grey[..., 2] if options.channel == "blue" else separate_stain(grey)
     warnings = [*standard_warnings(grey), *warnings, *why_not]
-    return redraw_as_pattern(grey) if options.channel == "pattern" else grey, ", ".join(warnings)
+    drawn = redraw_as_pattern(grey) if options.channel == "pattern" else grey
+    return drawn, ", ".join(warnings), unevenness
 
 
 def read_embryo_in_colour(path, options):
     """Read a picture for display, turned and scaled as by `read_embryo`: uint8 colours, or grey levels."""
     picture = read_picture(path, "RGB", options.plane)
     return np.rint(_at_standard_size(picture, _pose(picture, options)[0], options)).astype(np.uint8)
-
-
-def read_unevenness(path, options):
-    """Read a picture, and return the `measure_unevenness` of its embryo; nan if it is grey or has none."""
-    picture = read_picture(path, "RGB", options.plane)
-    if picture.ndim == 2:
-        return np.nan
-    pose, _ = _pose(picture, options)
-    return measure_unevenness(_at_standard_size(picture, pose, options)) if pose else np.nan
 
 
 def _pose(picture, options):

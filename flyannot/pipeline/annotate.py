@@ -85,18 +85,18 @@ def build_task(request):
             (scores,) = request.inputs["scores"]
             (annotations,) = request.inputs["annotations"]
             of_run = RunAnswers(scores, made[0], annotations, request.run.options["train"].corrections)
-        images = read_selected_images(sources[0], chosen)
+        images = read_selected_images(sources[0], chosen, request.left_out)
         return annotate_task(model, images, request.out, request.options, made=made, of_run=of_run)
     if len(sources) == 1 and read_unverified_kind(sources[0]) == "features":
         stage_ranges = chosen.stage_range
         return _annotate_features_task(
             model, sources[0], request.out, request.options, stage_ranges=stage_ranges
         )
-    images = read_images_for_model(model, sources, chosen)
+    images = read_images_for_model(model, sources, chosen, left_out=request.left_out)
     return annotate_task(model, images, request.out, request.options)
 
 
-def read_images_for_model(model, paths, selection, *, genes=()):
+def read_images_for_model(model, paths, selection, *, genes=(), left_out=None):
     """Return the images that a command names for a model, each with a stage range.
 
     Pictures without a table get the stage range that is selected, guessed, or the only one of the model.
@@ -107,8 +107,9 @@ def read_images_for_model(model, paths, selection, *, genes=()):
     paths : as in `read_named_images`
     selection : Selection
     genes : names of genes to which the images are limited; empty for all
+    left_out : as in `read_chosen_images`
     """
-    images = read_chosen_images(paths, selection, otherwise=_only_stage_range(model))
+    images = read_chosen_images(paths, selection, _only_stage_range(model), left_out)
     return select_images(images, genes=genes, views=selection.view, stage_ranges=selection.stage_range)
 
 
@@ -147,6 +148,8 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         known = require_stage_ranges_with_terms(stored, images)
         header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
     usable = [image for image in images if image.stage_range in known]
+    others = Counter(image.stage_range for image in sort_images(images) if image.stage_range not in known)
+    no_term = "left out, because the model has no term for this stage range"
     more = {"more_inputs": of_run.inputs} if of_run else {}  # the scores may be made after the parts
     in_parts = ImagesInParts(usable, out, header, whole_groups=True, **more)
 
@@ -155,11 +158,6 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         return find_earlier_predictions(out, usable, header) if made is None else None
 
     def parts(share):
-        for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
-            left_out = pluralise(n, "image was", "images were")
-            log.warning(
-                "note: %s: %s left out, because the model has no term for this stage range", s, left_out
-            )
         reused = None
         if made and share is None and (digest := features_digest_if_reusable(model, images, *made)):
             reused = made[0], digest
@@ -182,6 +180,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         is_grown=lambda: find_earlier() is not None,
         complete=of_run and of_run.write,
         write_beside=write_beside,
+        notes=[f"{s}: {pluralise(n, 'image was', 'images were')} {no_term}" for s, n in others.items()],
         tables={out.with_suffix(".csv"): _NEVER_EMPTY} | embryo_table_path(out, header.options),
     )
 

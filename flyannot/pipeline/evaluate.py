@@ -54,6 +54,7 @@ from flyannot.terms.training_set import (
 )
 
 log = logging.getLogger("flyannot")
+_INPUTS = {name: name for name in ("annotations", "corrections", BASE_MODEL)} | {"scored": "features"}
 
 
 def build_task(request):
@@ -495,7 +496,8 @@ class ScoresTask(Task):
                 f"{self.path} exists and does not contain scores", fix="name another file with --json"
             ) from None
         made_before |= {"evaluate": EvaluateOptions.drop_removed(made_before.get("evaluate", {}))}
-        return ", ".join(describe_changes(made_before, self._evaluation.with_chosen_options().made_from()))
+        made_now = self._evaluation.with_chosen_options().made_from()
+        return ", ".join(describe_changes(made_before, made_now, inputs=_INPUTS))
 
     def make(self, execution):
         before = self._scores_before(self._evaluation.made_from())

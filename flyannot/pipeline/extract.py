@@ -29,7 +29,7 @@ _N_NAMED = 5  # images with a quality warning that a summary names
 
 def build_task(request):
     """Build the Task that describes images by patches, for a StepRequest of `flyannot extract`."""
-    images = read_selected_images(request.inputs["data_set"][0], request.selection)
+    images = read_selected_images(request.inputs["data_set"][0], request.selection, request.left_out)
     return extract_task(images, request.out, request.options)
 
 

@@ -37,14 +37,16 @@ class ColumnNamesType(OptionType):
 
     def parse(self, value):
         """Check the columns, and return the text."""
-        from flyannot.dataset.folder import COLUMNS  # imported here, so that `--help` stays quick
+        from flyannot.curation.corrections import COLUMNS as OF_CORRECTIONS  # so that `--help` stays quick
+        from flyannot.dataset.folder import COLUMNS as OF_DATA_SET
 
+        known = dict.fromkeys((*OF_DATA_SET, *OF_CORRECTIONS))
         for pair in str(value).split(","):
             column, _, name = map(str.strip, pair.partition("="))
             if not name:
                 raise ValueError(self.words)
-            if column not in COLUMNS:
-                raise ValueError(f"{self.words}; the columns are {', '.join(COLUMNS)}")
+            if column not in known:
+                raise ValueError(f"{self.words}; the columns are {', '.join(known)}")
         return str(value)
 
 

@@ -55,7 +55,7 @@ def build_task(request):
             fix=f"flyannot code {sources[0]} {dictionary} -o codes.h5",
         )
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
-        images = read_selected_images(sources[0], request.selection)
+        images = read_selected_images(sources[0], request.selection, request.left_out)
         return pool_images_task(images, dictionary, request.out, request.options)
     if request.selection.view and not request.is_in_run:
         raise InputError(

@@ -8,16 +8,17 @@ import logging
 import math
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.base.text import pluralise
 from flyannot.encode.groups import normalise_features
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.supplied import STAGE_MODEL
-from flyannot.images.picture import read_unevenness
+from flyannot.images.picture import read_embryo_and_unevenness
 from flyannot.images.quality import find_refusal, join_warnings
 from flyannot.jobs.executor import map_ordered
+from flyannot.pipeline.engine.failures import format_failure
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.terms.unlikeness import UNLIKE
 
@@ -32,6 +33,7 @@ _BLASTODERM = "4-6"
 # By `measure_unevenness`.  30 photographs of stage range 4-6 have at most 0.113.  Of the photographs that
 # docs/pictures/make_models.py simulates from 1,337 patterns, 3% have more than 0.12.
 _MOST_UNEVEN = 0.12
+_NOT_GUESSED = "its stage range cannot be guessed"
 UNEVEN = "uneven for a blastoderm: folds or organs?"  # a warning
 
 
@@ -61,9 +63,22 @@ def load_stage_model():
         return load_model(STAGE_MODEL, stored.digest, STORED_UNDER)
 
 
+class StageRating(NamedTuple):
+    """What the stage model says of one picture.
+
+    odds : `log_odds` of the picture, float64 (1, 6); None if the stage model cannot rate it
+    why_not : str, why it cannot, as `format_failure` writes it; "" if it can
+    is_uneven : bool, whether the embryo has a surface too uneven for a blastoderm; False if unknown
+    """
+
+    odds: Any = None
+    why_not: str = ""
+    is_uneven: bool = False
+
+
 @lru_cache(maxsize=2**16)  # a run reads its images for every step
-def rate_stage_ranges(address):
-    """Return the `log_odds` of one picture, float64 (1, 6), or None if the stage model cannot rate it.
+def rate_picture(address):
+    """Return the StageRating of one picture.
 
     A picture cannot be rated if it cannot be read, or if no embryo is found in it.  A picture that is unlike
     all photographs from which the stage model learned is not rated either: many drawn patterns are.
@@ -72,54 +87,46 @@ def rate_stage_ranges(address):
     """
     loaded = load_stage_model()
     try:
-        grey, warnings = loaded.encoder.read(address)
-    except DataError:
-        return None
-    if find_refusal(warnings, is_registered=True):
-        return None
+        grey, warnings, unevenness = read_embryo_and_unevenness(address, loaded.encoder.extract)
+    except DataError as error:
+        return StageRating(why_not=format_failure(error))
+    is_uneven = bool(unevenness > _MOST_UNEVEN)
+    if why_not := find_refusal(warnings, is_registered=True):
+        return StageRating(why_not=why_not, is_uneven=is_uneven)
     features = loaded.encoder.encode(grey).features[None]
     if loaded.known.novelty(features, [""])[0] > UNLIKE:
-        return None
-    return log_odds(loaded.model, normalise_features(features, loaded.classify.normalisation))
+        return StageRating(why_not="unlike the photographs of the stage model", is_uneven=is_uneven)
+    X = normalise_features(features, loaded.classify.normalisation)
+    return StageRating(log_odds(loaded.model, X), is_uneven=is_uneven)
 
 
-def guess_stage_ranges(images):
+def guess_stage_ranges(images, left_out):
     """Return Images whose unknown stage ranges are those that the pictures look like most.
 
-    Images that the stage model cannot rate are left out, with a warning that names them.
+    Images that the stage model cannot rate are left out, with a warning.
+
+    Parameters
+    ----------
+    images : list of Image
+    left_out : list that gets (name, reason) of the images that are left out
     """
-    open_images = [image for image in images if not image.stage_range]
-    odds = dict(zip(open_images, map_ordered(_rate_image, open_images)))
-    guesses = {
-        image: replace(image, stage_range=STAGE_RANGES[rated.argmax()], stage_is_guessed=True)
-        for image, rated in odds.items()
-        if rated is not None
-    }
-    left_out = [image.name for image in open_images if image not in guesses]
-    if left_out:
-        log.warning(
-            "warning: %s left out, because no stage range can be guessed: %s; give it in images.csv",
-            pluralise(len(left_out), "image was", "images were"),
-            ", ".join(left_out),
-        )
-    if images and len(left_out) == len(images):
+    unknown = [image for image in images if not image.stage_range]
+    ratings = dict(zip(unknown, map_ordered(rate_picture, [image.address for image in unknown])))
+    failures = [(image.name, f"{_NOT_GUESSED}: {r.why_not}") for image, r in ratings.items() if r.why_not]
+    if images and len(failures) == len(images):
         raise InputError(
-            "the stage range of no image can be guessed: no picture looks like an embryo on a photograph",
+            f"the stage range of no image can be guessed: {failures[0][0]}: {failures[0][1]}",
             fix="give the stage range with --stage-range",
         )
+    for failure in failures:
+        log.warning("warning: %s is left out, because %s", *failure)
+    left_out += failures
+    guesses = {
+        image: replace(image, stage_range=STAGE_RANGES[rating.odds.argmax()], stage_is_guessed=True)
+        for image, rating in ratings.items()
+        if not rating.why_not
+    }
     return [guesses.get(image, image) for image in images if image.stage_range or image in guesses]
-
-
-@lru_cache(maxsize=2**16)
-def is_uneven(address):
-    """Return whether the embryo of a picture has a surface too uneven for a blastoderm; False if unknown.
-
-    address : path or address of the picture, as `Image.address`
-    """
-    try:
-        return bool(read_unevenness(address, load_stage_model().encoder.extract) > _MOST_UNEVEN)
-    except DataError:
-        return False
 
 
 def find_stage_warnings(images):
@@ -133,20 +140,11 @@ def find_stage_warnings(images):
     """
     rated = [image for image in images if image.source != "synthetic" and not image.stage_is_guessed]
     found = {}
-    for image, odds in zip(rated, map_ordered(_rate_image, rated)):
+    for image, rating in zip(rated, map_ordered(rate_picture, [image.address for image in rated])):
         own = image.stage_range
+        odds = rating.odds
         if odds is not None and (not own or contradicted(odds)[0, STAGE_RANGES.index(own)]):
             found[image] = f"{LOOKS_LIKE} {STAGE_RANGES[odds.argmax()]}"
-    blastoderms = [image for image in rated if image.stage_range == _BLASTODERM]
-    for image, uneven in zip(blastoderms, map_ordered(_is_uneven_image, blastoderms)):
-        if uneven:
+        if rating.is_uneven and own == _BLASTODERM:
             found[image] = join_warnings(found.get(image), UNEVEN)
     return found
-
-
-def _rate_image(image):
-    return rate_stage_ranges(image.address)
-
-
-def _is_uneven_image(image):
-    return is_uneven(image.address)

@@ -42,17 +42,18 @@ def build_task(request):
     return ReportTask(request.out.parent, request.out, request.inputs["data_set"][0], request.options)
 
 
-def build_prediction_page_task(request):
+def build_prediction_page_task(request, task):
     """Build the ReportTask that writes NAME.html beside the predictions file NAME.h5.
 
-    `request` is the `StepRequest` of the annotate step; its output is NAME.h5. If its only input is a
-    folder, pictures and curated terms are taken from that folder.
+    `request` is the `StepRequest` of the annotate step; its output is NAME.h5, which `task` makes. If
+    its only input is a folder, pictures and curated terms are taken from that folder.
     """
     out = request.out
     first, *others = request.inputs["images"]
     data_set = None if others or not first.is_dir() else first
     options = ReportOptions(ontology=request.options.ontology)
-    return ReportTask(out, out.with_suffix(".html"), data_set, options)
+    banners = [*describe_skipped(task.left_out), *map(to_sentence, task.notes)]
+    return ReportTask(out, out.with_suffix(".html"), data_set, options, banners)
 
 
 class ReportTask(Task):
@@ -65,15 +66,17 @@ class ReportTask(Task):
     data_set : Path of the data set folder with the pictures and curated terms; None for the data set that
         the record of the run names
     options : ReportOptions
+    banners : list of sentences that the top of the page has besides its own
     """
 
     is_replaced = True
 
-    def __init__(self, folder, out, data_set, options):
+    def __init__(self, folder, out, data_set, options, banners=()):
         super().__init__(out)
         self._folder = folder
         self._data_set = data_set
         self._options = options
+        self._banners = banners
 
     def _open(self, stack):
         """Open the run. Returns the Run, its TermIds, and the digest of everything that its page depends on.
@@ -82,7 +85,7 @@ class ReportTask(Task):
         """
         run = open_run(stack, self._folder, self._data_set)
         ids = find_term_ids(run, self._options.ontology)
-        return run, ids, json_digest([run.digest(), read_all_templates(), asdict(ids)])
+        return run, ids, json_digest([run.digest(), read_all_templates(), asdict(ids), *self._banners])
 
     def stale_reason(self, *, is_verified=True):
         """Return the reason why the page must be written, or "" if it is up to date.
@@ -106,6 +109,7 @@ class ReportTask(Task):
             run, ids, wanted = self._open(stack)
             shown = {s: run.shown_groups(s) for s in run.stage_ranges}
             page = _build_page(run, ids, shown, wanted)
+            page.banners.extend(self._banners)
             n_groups = sum(len(groups) for parts in shown.values() for _, groups, _ in parts)
             count = ProgressCount(execution.progress, n_groups, "group")
             entries = _count_entries(build_group_entries(run, shown, ReviewSelector(run.scores)), count)
@@ -176,7 +180,7 @@ def _build_page(run, ids, shown, wanted):
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
     banners += describe_reliability(learned)
     banners += describe_other_stage_ranges([columns["quality_warnings"] for columns, _, _ in parts])
-    banners += describe_skipped(run)
+    banners += describe_skipped(run.files["predictions"].failures if "predictions" in run.files else ())
     banners += describe_pictures(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
     banners += [to_sentence(note) for note in scores.get("notes", ()) if note.startswith("warning")]
     answers = run.files.get("predictions")
@@ -212,13 +216,11 @@ def describe_other_stage_ranges(warnings):
     return [f"{look} like another stage range than the given one, for which the terms were predicted."]
 
 
-def describe_skipped(run):
-    """Describe which pictures of a `Run` got no terms, and why.
+def describe_skipped(skipped):
+    """Describe which pictures got no terms, and why.
 
-    Returns a list with one text, or [] if all did.
+    `skipped` has (name, reason) of each. Returns a list with one text, or [] if there is none.
     """
-    predictions = run.files.get("predictions")
-    skipped = predictions.failures if predictions else ()
     if not skipped:
         return []
     named = [f"{image} ({split_failure(reason)[0]})" for image, reason in skipped[:_N_NAMED]]

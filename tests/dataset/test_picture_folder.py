@@ -131,12 +131,12 @@ def pictures(desk):
 
 def test_check_counts_the_pictures_of_a_folder_and_names_bad_ones(flyannot, pictures):
     said = flyannot("check mine", code=0)
-    assert "2 pictures without a table; 2 can be used" in said.out
+    assert "2 pictures; 2 can be used" in said.out
     assert "left out: 1 TXT, 1 folder with 1 picture" in said.err
     (pictures / "bad.png").write_text("text")
     Image.fromarray(np.full((128, 320), 255, np.uint8)).save(pictures / "blank.png")
     said = flyannot("check mine --recursive", code=2)
-    assert "5 pictures without a table; 4 can be used" in said.out
+    assert "5 pictures; 4 can be used" in said.out
     assert "blank.png: annotate gives it no terms (no embryo found: blank)" in said.out
     assert "bad.png: not a picture" in said.err
     assert "1 picture is there several times, for different genes: below/e2.png, e0.PNG" in said.err
@@ -144,8 +144,37 @@ def test_check_counts_the_pictures_of_a_folder_and_names_bad_ones(flyannot, pict
 
 
 def test_check_names_pictures_that_the_table_does_not(flyannot, pictures):
-    (pictures / "images.csv").write_text("image,gene,stage_range\ne1,Dl,4-6\n")
-    assert "pictures that images.csv does not name: 1 (e0.PNG)" in flyannot("check mine", code=0).out
+    """With a table, every picture is read too, and what is left out is counted as without one."""
+    (pictures / "images.csv").write_text("image,gene,stage_range\ne1,Dl,4-6\nbad.png,Dl,4-6\n")
+    (pictures / "bad.png").write_text("text")
+    (pictures / "e1_s.png").touch()
+    said = flyannot("check mine", code=2)
+    assert (
+        "pictures that images.csv does not name: 2 (below/e2.png, e0.PNG)\n2 pictures; 1 can be" in said.out
+    )
+    assert "left out: 1 TXT, 1 thumbnail (_s) beside its picture\n" in said.err
+    assert "bad.png: not a picture" in said.err
+
+
+@pytest.mark.parametrize(
+    "name, head, is_named",
+    [
+        ("Bilder.xlsx", "Bild;Gen\n./E1;Dl", True),
+        ("im\u00e1genes.csv", "imagen;gen\nx;Dl", True),
+        ("liste.txt", "Nr\tBild\n1\tC:\\fotos\\e0.png", True),
+        ("sizes.csv", "image,mm\nother.png,3", False),
+        ("failures.csv", "step,image\nextract,e0.PNG", False),
+    ],
+)
+def test_a_table_that_names_the_pictures_is_never_passed_over_in_silence(
+    pictures, caplog, name, head, is_named
+):
+    (pictures / name).write_text(head + "\n", encoding="utf-8")
+    assert len(read_folder(pictures, "4-6")) == 2
+    with pytest.raises(InputError) as caught:
+        read_folder(pictures, None)
+    suffix = ".csv" if name.endswith(".txt") else Path(name).suffix
+    assert (f"images{suffix}" in caplog.text and caught.value.fix.startswith("mv ")) == is_named
 
 
 @pytest.mark.parametrize(
@@ -171,4 +200,4 @@ def test_a_run_takes_pictures_in_folders_below_if_asked(flyannot, pictures):
 def test_a_picture_whose_row_has_no_stage_range_is_named_by_the_table(flyannot, pictures):
     (pictures / "images.csv").write_text("image,gene,stage_range\ne1,Dl,4-6\ne0.PNG,twi,\n")
     said = flyannot("check mine", code=0)
-    assert "does not name" not in said.out and "no stage range" in said.err
+    assert "does not name: 1 (below/" in said.out and "1 picture has no stage range: e0.PNG" in said.err

@@ -226,7 +226,10 @@ def test_a_data_set_folder_one_level_up_or_down_is_named(tmp_path, flyannot):
     assert said.code == 2 and f"but {data_set} has an images.csv\nFix: name {data_set}, or" in said.err
     (data_set / "images.csv").rename(data_set / "Images.csv")
     said = flyannot("extract F -o O", F=data_set, O=tmp_path / "d.h5")
-    assert said.code == 2 and 'Did you mean "Images.csv"?\nFix: rename the table to images.csv' in said.err
+    assert (
+        said.code == 2
+        and f'Did you mean "Images.csv"?\nFix: mv {data_set}/Images.csv {data_set}/images.csv' in said.err
+    )
 
 
 def test_a_table_is_warned_of_once_however_often_it_is_read(flyannot, own_chain):
@@ -248,11 +251,19 @@ def test_columns_may_have_other_names_in_commands_and_in_runs(flyannot, own_chai
         words = dict(pair.split("=") for pair in names.split(","))
         table.write_text(",".join(words.get(column, column) for column in first.split(",")) + "\n" + rows)
     said = flyannot("check F", F=own_chain.embryos, code=2)
-    assert "add --columns image=imagen,gene=gen,stage_range=etapa" in said.err
+    assert said.err.endswith(f"\nFix: add --columns {names}\n"), "one remedy for both tables"
     assert flyannot("check F --columns C", F=own_chain.embryos, C=names).code == 0
     said = flyannot("check F --columns imagen=image", F=own_chain.embryos, code=2)
     assert "the columns are image, gene" in said.err
     flyannot("check F", F=own_chain.embryos, code=2)  # names of one command are not those of the next
+    line = "run --data-set F --output O --dry-run --set train.min-groups=4 --columns C"
+    flyannot(line, F=own_chain.embryos, O=own_chain.folder / "out", C=names, code=0)
+    table = own_chain.folder / "c.csv"
+    table.write_text("Gen;Stadium;Begriff;Urteil;Kurator;Datum\nDl;4-6;gap;reject;Jens;30.01.2026\n")
+    remedy = flyannot("curate T", T=table, code=2).err.rpartition("Fix: add ")[2]
+    assert "Jens (1 term)" in flyannot(f"curate T {remedy}", T=table, code=0).out
+    some = remedy.strip().replace(",curator=Kurator", "")
+    assert 'the column "Kurator" may be "curator"' in flyannot(f"curate T {some}", T=table, code=0).err
     config = own_chain.folder / "c.toml"
     config.write_text(
         f'data-set = "{own_chain.embryos}"\noutput = "results"\n[train]\nmin-groups = 4\n'

@@ -110,6 +110,7 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, d
     said = flyannot("run c.toml --corrections corrections.csv", code=0)
     again = said.err
     assert "features.h5" in again and re.search(r"writing \S*model\.h5 again: .*corrections", again), again
+    assert "it was made from other corrections" in again and "null" not in again
     with open_stored_file(out / "model.h5") as stored:
         digests, model = stored.inputs["corrections"], stored.digest
     scores = read_scores(out / "scores.json")

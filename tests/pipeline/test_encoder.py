@@ -225,7 +225,7 @@ def test_a_run_without_the_step_makes_all_anew(results, plain, flyannot, monkeyp
         assert digests(results) == digests(plain) | {"denoised": digests(results)["denoised"]}
         forget()
     before = digests(results)
-    assert 'chain was null and is now ["extract","denoise"]' in flyannot("run c.toml", code=0).err
+    assert 'chain was not given and is now ["extract","denoise"]' in flyannot("run c.toml", code=0).err
     assert not any(digests(results)[kind] == before[kind] for kind in CHANGED)
 
 

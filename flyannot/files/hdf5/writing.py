@@ -212,21 +212,25 @@ def header_mismatch(path, header, differ=None, *, is_verified=True, each=map):
     return ", ".join(changed)
 
 
-def describe_changes(old, new, prefix=""):
+def describe_changes(old, new, prefix="", *, inputs=()):
     """Return a list of str, one for each option that differs between two dicts of options.
 
     Parameters
     ----------
     old, new : dict, option -> JSON value; a value may be a dict of options itself
     prefix : str, written before the name of every option
+    inputs : dict, option that has digests of inputs -> word for these inputs
     """
     changes = []
     for key in sorted({*old, *new}):
         before, now = old.get(key), new.get(key)
         if isinstance(before, dict) and isinstance(now, dict):
             changes += describe_changes(before, now, f"{prefix}{key}.")
+        elif canonical_json(before) != canonical_json(now) and key in inputs:
+            changes.append(f"it was made from other {inputs[key]}")
         elif canonical_json(before) != canonical_json(now):
-            changes.append(f"{prefix}{key} was {canonical_json(before)} and is now {canonical_json(now)}")
+            was, is_now = ("not given" if v is None else canonical_json(v) for v in (before, now))
+            changes.append(f"{prefix}{key} was {was} and is now {is_now}")
     return changes
 
 

@@ -20,18 +20,18 @@ from flyannot.pipeline.engine.parts import OutputPart, create_part, cut_into_par
 from flyannot.pipeline.engine.task import PartsTask
 
 
-def read_selected_images(data_set, selection):
+def read_selected_images(data_set, selection, left_out=None):
     """Read the images of a data set folder that a `Selection` chooses.
 
     A folder of pictures without a table gives every picture, each as a gene of its own. Their stage range is
-    the selected one, if exactly one is selected.
+    the selected one, if exactly one is selected. `left_out` is as in `read_chosen_images`.
     """
     find_table(data_set, IMAGES)  # refuses a folder whose table has another name or place
-    images = name_genes_by_file(read_chosen_images([data_set], selection))
+    images = name_genes_by_file(read_chosen_images([data_set], selection, left_out=left_out))
     return select_images(images, views=selection.view, stage_ranges=selection.stage_range)
 
 
-def read_chosen_images(paths, selection, otherwise=None):
+def read_chosen_images(paths, selection, otherwise=None, left_out=None):
     """Return the images that the arguments of a command name, each with a stage range.
 
     Images without one get the selected stage range, if exactly one is selected.  With `--guess-stages` they
@@ -42,6 +42,7 @@ def read_chosen_images(paths, selection, otherwise=None):
     paths : as in `read_named_images`
     selection : Selection
     otherwise : stage range of pictures without a table, if the selection decides nothing; None if not known
+    left_out : list that gets (name, reason) of images whose stage range cannot be guessed; None for no list
     """
     only = selection.stage_range[0] if len(selection.stage_range) == 1 else None
     is_recursive = selection.recursive
@@ -49,7 +50,8 @@ def read_chosen_images(paths, selection, otherwise=None):
         return read_named_images(paths, only or otherwise, unknown_stage=only, is_recursive=is_recursive)
     from flyannot.pipeline.stage_model import guess_stage_ranges  # imported here, because it is rarely needed
 
-    return guess_stage_ranges(read_named_images(paths, "", unknown_stage="", is_recursive=is_recursive))
+    images = read_named_images(paths, "", unknown_stage="", is_recursive=is_recursive)
+    return guess_stage_ranges(images, [] if left_out is None else left_out)
 
 
 def sort_images(images):

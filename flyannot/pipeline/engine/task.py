@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from flyannot.base.errors import InputError, WriteError
@@ -94,18 +94,22 @@ class Task:
     tables : dict, Path of a table beside the output -> columns by which a table that we wrote is recognised
     is_replaced : True if a different output may be replaced without `force`
     is_grown : function that returns True if the output would only get more images, and loses nothing
+    notes : sentences on the images, which are logged before the output is made
+    left_out : tuple of (image, reason) of what was skipped before the task was built
     is_locked : True if `run_task` locks the output, False if `make` does
     """
 
     is_replaced = False
     is_locked = True
+    left_out: tuple = ()
 
-    def __init__(self, path, inputs=(), *, images=(), tables=None, is_grown=lambda: False):
+    def __init__(self, path, inputs=(), *, images=(), tables=None, is_grown=lambda: False, notes=()):
         self.path = path
         self.is_grown = is_grown
         self.inputs = tuple(inputs)
         self.images = images
         self.tables = tables or {}
+        self.notes = notes
 
     def stale_reason(self, *, is_verified=True):
         """Return the reason why the output must be made, in words.
@@ -289,17 +293,20 @@ def run_task(task, execution):
         if not why:
             remove_parts(task.path)  # a run may have been killed before it removed them
             task.write_beside()
-            return task.summary()
+            outcome = task.summary()
+            return replace(outcome, failures=(*task.left_out, *outcome.failures))
         if task.path.exists() and not (execution.force or task.is_replaced or task.is_grown()):
             raise InputError(
                 f"{task.path} exists and differs from what this command would write: {why}",
                 fix="add --force to replace it, or name another output with -o",
             )
         log.info("%s", describe_plan(task, why))
+        for note in task.notes:
+            log.warning("note: %s", note)
         try:
             outcome = task.make(execution)
             task.write_beside()
-            return outcome
+            return replace(outcome, failures=(*task.left_out, *outcome.failures))
         except WriteError as error:
             if error.is_full:  # the parts take up space that the user needs
                 remove_parts(task.path)
