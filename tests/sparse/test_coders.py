@@ -143,6 +143,8 @@ def test_what_float32_cannot_tell_is_solved_in_float64(rng):
     Z = CODERS["cd"](X, D, lam, tol=1e-4)
     assert Z.dtype == np.float32
     assert (relative_gap(X, D, Z, lam) <= 1e-4).all()
+    fine, exact = (CODERS["cd"](*A, 30 * lam, tol=1e-6) for A in ((X, D), (X.astype(float), D.astype(float))))
+    assert (fine != exact.astype(np.float32)).nnz == 0
 
 
 @BOTH_TYPES

@@ -177,7 +177,10 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
     dtype = np.dtype(dtype or X.dtype)
     n_atoms = len(problem.gram)
     start = _start_arrays(start, len(X), X.dtype)
-    rounding = product_rounding_error(X.shape[1], dtype) * norms.max(initial=0)
+    rounding = product_rounding_error(X.shape[1], X.dtype)
+    if dtype != X.dtype:
+        rounding += float(np.finfo(dtype).eps)  # of the codes
+    rounding *= norms.max(initial=0)
 
     def solve_every_nth(first):
         scratch = new_scratch()
