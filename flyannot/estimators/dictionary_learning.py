@@ -52,6 +52,20 @@ class DictionaryLearning(BaseSparseCoder):
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.
     max_iter : int, optional
         Epochs, passes over all samples.  By default 3 for scc, 10 for its other variants and other learners.
+    learner_params : dict, optional
+        The learner's own options, such as {"variant": "released"} for scc; docs/commands.md lists them.
+    positive_code, positive_dict : bool
+        Whether codes, or the entries of atoms, must not be negative; scc only.
+    random_state : int, RandomState, Generator or None
+
+    Other Parameters
+    ----------------
+    coder, tol, sparse_output, n_jobs
+        As in `SparseCoder`, for `transform`; they do not change what is learned.
+    dict_init : array (n_components, n_features), optional
+        Initial atoms; longer atoms are scaled to norm 1.  A zero atom, which could not learn, begins as a
+        random sample.  By default all atoms begin as random samples.  If there are too few samples, the
+        other atoms begin near one of them.
     objective_tol : float, optional
         Stop when the objective falls by less than this fraction in an epoch.
     callback : callable, optional
@@ -59,17 +73,6 @@ class DictionaryLearning(BaseSparseCoder):
         If it returns True or raises StopIteration, `fit` stops early, and the estimator is fitted.
     verbose : bool
         Log one line per record: to the logger "flyannot", or to stderr if logging is not set up.
-    learner_params : dict, optional
-        The learner's own options, such as {"variant": "released"} for scc; docs/commands.md lists them.
-    dict_init : array (n_components, n_features), optional
-        Initial atoms; longer atoms are scaled to norm 1.  A zero atom, which could not learn, begins as a
-        random sample.  By default all atoms begin as random samples.  If there are too few samples, the
-        other atoms begin near one of them.
-    positive_code, positive_dict : bool
-        Whether codes, or the entries of atoms, must not be negative; scc only.
-    coder, tol, sparse_output, n_jobs
-        As in `SparseCoder`, for `transform`; they do not change what is learned.
-    random_state : int, RandomState, Generator or None
 
     Attributes
     ----------
@@ -102,16 +105,16 @@ class DictionaryLearning(BaseSparseCoder):
         alpha: float | None = None,
         max_iter: int | None = None,
         learner_params: Mapping[str, Any] | None = None,
-        objective_tol: float | None = None,
-        callback: Callable[[Any], object] | None = None,
-        dict_init: ArrayLike | None = None,
         positive_code: bool = False,
         positive_dict: bool = False,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
         coder: str = "cd",
         tol: float = 1e-4,
         sparse_output: bool = False,
         n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        dict_init: ArrayLike | None = None,
+        objective_tol: float | None = None,
+        callback: Callable[[Any], object] | None = None,
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components

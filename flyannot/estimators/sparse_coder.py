@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
@@ -34,6 +35,8 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Subclasses define `_atoms`, and the parameters alpha, coder, tol, positive_code, sparse_output and
     n_jobs.
     """
+
+    __metadata_request__inverse_transform = {"Z": UNUSED}  # Z is the input, not metadata to route
 
     def transform(self, X: ImagePatches | ArrayLike) -> Any:
         """Compute the sparse code z of every sample x: the minimum of 1/2 |x - z D|^2 + alpha |z|_1.

@@ -108,9 +108,8 @@ def test_a_sparse_matrix_gives_the_bits_of_a_dense_one(X, rng, monkeypatch):
 
 
 def test_pursuit_counts_its_atoms_and_is_refused_where_it_cannot_serve(X, rng):
-    model = SparseCoder(rng.normal(size=(12, 8)), coder="omp", n_nonzero_coefs=3).set_output(
-        transform="default"
-    )
+    model = SparseCoder(rng.normal(size=(12, 8)), coder="omp", n_nonzero_coefs=3)
+    assert str(model.get_metadata_routing()) == "{}", "the codes of inverse_transform are no metadata"
     Z = model.transform(X)
     assert (np.count_nonzero(Z, axis=1) == 3).all()
     rest = X - model.inverse_transform(Z)
