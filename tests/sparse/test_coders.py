@@ -204,12 +204,15 @@ def test_pursuit_chooses_the_atoms_of_the_slow_twin_and_of_scikit_learn(problem,
         encode_omp(X, D, 0)
 
 
+@BOTH_TYPES
 @pytest.mark.parametrize("name", DICTIONARIES)
-def test_pursuit_fits_by_least_squares_over_atoms_that_depend(name, rng):
+def test_pursuit_fits_by_least_squares_over_atoms_that_depend(name, dtype, rng):
     """Check every residual, and that samples have the same bits in any company and with any threads."""
-    X, D = torture_problem(name, 300, np.float64, rng)
+    X, D = torture_problem(name, 300, dtype, rng)
     Z = encode_omp(X, D, 8, tol=0)
-    R = X - Z @ D
-    assert (np.diff(Z.indptr) <= 8).all() and Z.has_canonical_format
-    assert np.abs((R @ D.T)[Z.nonzero()]).max() <= 1e-7
+    R = X.astype(float) - Z.astype(float) @ D.astype(float)
+    assert (np.diff(Z.indptr) <= 8).all() and Z.has_canonical_format and Z.dtype == dtype
+    sizes = 1 + np.asarray(abs(Z).sum(axis=1)).ravel()
+    pulls = np.abs(R @ D.T.astype(float) * (Z.toarray() != 0)).max(axis=1)
+    assert (pulls <= 8 * np.finfo(dtype).eps * sizes + (1e-10 if dtype == np.float64 else 1e-5)).all()
     assert (encode_omp(X[100:], D, 8, tol=0, n_threads=2) != Z[100:]).nnz == 0

@@ -97,11 +97,11 @@ class SignScratch(NamedTuple):
     factor: np.ndarray  # Cholesky factor of gram on the active set, row after row of its triangle
 
 
-def make_scratch(n_atoms, n_active):
+def make_scratch(n_atoms, n_active, dtype=np.float64):
     """Allocate a SignScratch for n_atoms, of which at most n_active are active at once."""
-    q, z, pull, move = (np.empty(n_atoms) for _ in range(4))
-    maxima = np.empty(-(-n_atoms // CHUNK))
-    factor = np.empty(n_active * (n_active + 1) // 2)
+    q, z, pull, move = (np.empty(n_atoms, dtype) for _ in range(4))
+    maxima = np.empty(-(-n_atoms // CHUNK), dtype)
+    factor = np.empty(n_active * (n_active + 1) // 2, dtype)
     return SignScratch(q, maxima, np.empty(n_atoms, np.uint32), z, pull, move, factor)
 
 

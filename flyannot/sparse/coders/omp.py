@@ -23,14 +23,15 @@ from flyannot.sparse.coders.feature_sign import (
 from flyannot.sparse.kernels import SUMS, copy, dot, inlined, kernel
 from flyannot.sparse.simd.product import gram_matrix, pack_columns
 
-_ORTHOGONAL = 1e-10  # largest |d r| / |d| |x| that rounding may leave on the support
+_ORTHOGONAL = {4: 1e-5, 8: 1e-10}  # by bytes of a number: largest |d r| / |d| |x| left on the support
+_DEPENDENT = 32.0  # an atom depends on others if |rest|^2 / |d|^2 is below this many roundings
 
 
 def encode_omp(X, D, n_nonzeros, *, tol=1e-4, n_threads=1):
-    """Return codes of X with at most `n_nonzeros` non-zeros, by orthogonal matching pursuit in float64.
+    """Return codes of X with at most `n_nonzeros` non-zeros, by orthogonal matching pursuit.
 
-    The least-squares fit of every code is verified with its own residual, and solved again by LAPACK if the
-    atoms of the code nearly depend on one another.
+    The least-squares fit of every code is verified with its own residual in float64, and solved again by
+    LAPACK if the atoms of the code nearly depend on one another.
 
     Parameters
     ----------
@@ -62,21 +63,21 @@ def encode_omp(X, D, n_nonzeros, *, tol=1e-4, n_threads=1):
     if n_nonzeros < 1:
         raise InputError(f"a code of {n_nonzeros} non-zeros is zero", fix="choose 1 or more non-zeros")
     samples = validate_samples(X, D, 1.0)  # lam is not used
-    sizes, norms = np.sqrt(samples.squares), samples.norms
+    sizes, norms, dtype = np.sqrt(samples.squares), samples.norms, samples.X.dtype
     X, D = (A / np.where(size > 0, size, 1)[:, None] for A, size in zip(samples, (sizes, norms)))
-    unit = validate_samples(X, D, 1.0)
+    unit = validate_samples(X.astype(dtype), D, 1.0)
     problem = LassoProblem(gram_matrix(unit.D), 0.0, 0.5 * tol, min(int(n_nonzeros), *D.shape))
-    new_scratch = partial(make_scratch, len(D), problem.max_sweeps)
+    new_scratch = partial(make_scratch, len(D), problem.max_sweeps, dtype)
     panels = pack_columns(unit.D)
     Z = solve_in_blocks(unit, panels, None, encode_rows, problem, new_scratch, n_threads).Z
     pull = np.empty(len(X))
     _measure_pulls(unit.X, unit.D, (Z.indptr, Z.indices, Z.data), np.empty(X.shape[1]), pull)
-    for i in np.flatnonzero(pull > _ORTHOGONAL):
+    for i in np.flatnonzero(pull > _ORTHOGONAL[dtype.itemsize]):
         code = slice(*Z.indptr[i : i + 2])
-        Z.data[code] = np.linalg.lstsq(unit.D[Z.indices[code]].T, unit.X[i])[0]
-    Z.data *= np.repeat(sizes, np.diff(Z.indptr)) / norms[Z.indices]
+        Z.data[code] = np.linalg.lstsq(D[Z.indices[code]].T, X[i])[0]
+    Z.data = (Z.data * np.repeat(sizes, np.diff(Z.indptr)) / norms[Z.indices]).astype(dtype)
     Z.sort_indices()
-    return Z.astype(samples.X.dtype, copy=False)
+    return Z
 
 
 @kernel
@@ -99,24 +100,24 @@ def _pursue(q0, square, problem, scratch):
 
     Parameters
     ----------
-    q0 : float64 array (n_atoms,), D x
+    q0 : float array (n_atoms,), D x
     square : float, |x|^2
     problem : LassoProblem, with the Gram matrix of atoms of norm 1 or 0, and with `max_sweeps` atoms
     scratch : SignScratch, which gets the atoms and their codes
     """
     gram, _, goal, most = problem
     q, maxima, atoms, z, _, _, factor = scratch
-    slack = SLACK * np.finfo(np.float64).eps
+    eps = np.finfo(q.dtype).eps
     rest = square
     n = np.int64(0)  # a literal 0 would compile the called kernels twice
     copy(q, q0, len(q))
     while n < most and 0.5 * rest > goal * square:
         largest = store_maxima(q, maxima)
-        if largest <= slack:
+        if largest <= SLACK * eps:
             break
         atoms[n] = find_atom(q, maxima, largest)
         factorise(gram, atoms[: n + 1], n, factor)
-        if factor[(n + 1) * (n + 2) // 2 - 1] <= np.sqrt(2 * RIDGE):
+        if factor[(n + 1) * (n + 2) // 2 - 1] <= np.sqrt(max(2 * RIDGE, _DEPENDENT * eps)):
             break  # this atom is nearly a sum of the others, and none explains more than it
         n += 1
         for j in range(n):
@@ -138,7 +139,7 @@ def _measure_pulls(X, D, codes, residual, pull):
 
     Parameters
     ----------
-    X, D : float64 arrays (n_samples, n_features) and (n_atoms, n_features)
+    X, D : float arrays (n_samples, n_features) and (n_atoms, n_features)
     codes : (first, atom, value), the arrays of a CSR matrix
     residual : float64 array (n_features,), overwritten
     pull : float64 array (n_samples,)
