@@ -15,9 +15,11 @@ SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist worksteal
 EXTRAS := dask,fetch,parquet,anndata,browser,bench,reproduce,microscopy,heic
 SNAKEMAKE := $(VENV)/snakemake/.installed
 REPORT := demo-output/report.html
+# Tests start hundreds of processes: each would compile the package's modules anew, if the caller forbids to keep them.
+export PYTHONDONTWRITEBYTECODE :=
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' flyannot/__init__.py)
 
-.PHONY: demo test tests oldest anywhere bounds platforms lint site mutants campaign pictures models bench
+.PHONY: demo test tests test-quick oldest anywhere bounds platforms lint site mutants campaign pictures models bench
 .PHONY: benchopt reproduce-tables record wheel try-wheel container version notes clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
@@ -31,12 +33,16 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "Open the report in a browser: $(CURDIR)/demo-output/report.html"
 	@echo "Look into a file with: $(VENV)/$(BIN)/flyannot show demo-output/model.h5"
 
-test:  ## all that is checked; tests that need the real data skip where it is absent
-	$(MAKE) --jobs 2 lint $(SNAKEMAKE)
+# The demo comes first: it compiles kernels, once for the tests and the site.
+test: $(FOR_TESTS)  ## all that is checked; tests that need the real data skip where it is absent
+	$(MAKE) --jobs 2 lint $(SNAKEMAKE) $(REPORT)
 	$(MAKE) --jobs 2 site tests
 
 tests: $(FOR_TESTS) $(SNAKEMAKE)  ## tests and doctests
 	$(RUN) pytest $(SIDE_BY_SIDE)
+
+test-quick: $(FOR_TESTS)  ## one case of each quick test, for work in between
+	$(RUN) pytest $(SIDE_BY_SIDE) --quick tests
 
 oldest: $(SNAKEMAKE)  ## the tests with the oldest releases that pyproject.toml allows, in an environment of their own
 	$(PYTHON) -m venv $(VENV)/oldest

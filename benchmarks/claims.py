@@ -58,6 +58,7 @@ class Claim:
     """A statement, with its `Case`s: that their numbers lie above and below bounds (None for none).
 
     by : PAPER or OURS, whose statement it is; bound : whose bound it is
+    reopened : why numbers beyond the bounds decide nothing
     """
 
     key: str
@@ -68,6 +69,7 @@ class Claim:
     below: float | None
     unit: str
     cases: list
+    reopened: str = ""
 
     @property
     def finding(self):
@@ -77,12 +79,27 @@ class Claim:
             return OUTSIDE if self.cases else OPEN
         return next((word for word in (CONTRADICTED, OPEN, HOLDS) if word in found), REPRODUCED)
 
-    def finding_of(self, case, times=1):
-        """Return the finding for one case, with the bounds multiplied by `times`.
+    def finding_of(self, case):
+        """Return the finding for one case.
 
         A claim holds if the whole interval lies within the bounds.  It is contradicted if no part of the
         interval does, and open otherwise.  A claim that holds on the paper's own data is reproduced.
+        A claim is open, too, if `reopened` says so, or if half or double of a bound of ours would not
+        contradict it.
         """
+        found = self.compared(case)
+        return OPEN if found == CONTRADICTED and self.why_reopened(case) else found
+
+    def why_reopened(self, case):
+        """Say why numbers beyond the bounds do not contradict a claim; return "" if they do, or are not."""
+        if self.compared(case) != CONTRADICTED:
+            return ""
+        others = [self.compared(case, times) for times in (0.5, 2)]
+        is_ours = self.bound == OURS and others != [CONTRADICTED, CONTRADICTED]
+        return self.reopened or ("half or double of our bound would not contradict" if is_ours else "")
+
+    def compared(self, case, times=1):
+        """Compare the interval of one case with `times` the bounds."""
         if case.value is None:
             return OPEN
         low, high = _ends(case.low, case.high)
@@ -106,7 +123,7 @@ class Claim:
         """Say who chose the bound and, if we did, what the finding would be at half and double the bound."""
         if self.by == OURS or self.bound == PAPER:
             return self.by
-        half, double = (self.finding_of(case, times) for times in (0.5, 2))
+        half, double = (self.compared(case, times) for times in (0.5, 2))
         return f"ours; at half {half}, at double {double}"
 
 
@@ -117,15 +134,20 @@ class Regime:
     text : the condition in words
     least : column -> least value that it must reach in every row; a column that no row has is looked up among
         `Finding.facts`, and a row's None does not matter
+    numbers : name in `least` -> "MODULE:NAME" of a function of the rows of a case, in the place of a column
     """
 
     text: str
     least: dict = field(default_factory=dict)
+    numbers: dict = field(default_factory=dict)
 
     def of(self, rows, facts):
         """Return the regime of a case, from its rows."""
         for name, least in self.least.items():
-            found = [row[name] for row in rows if name in row] or [facts.get(name, -np.inf)]
+            if name in self.numbers:
+                found = [import_object(self.numbers[name])(rows)]
+            else:
+                found = [row[name] for row in rows if name in row] or [facts.get(name, -np.inf)]
             if not all(value is None or value >= least for value in found):
                 return OUTSIDE
         return PAPERS_DATA if facts.get("is_papers_data") else LIKE
@@ -144,6 +166,7 @@ class Statement:
     unit : of the number, as `in_words` reads it
     each : a column, of whose values each is a case
     where : values of columns; only rows that have them, of those that have the columns, count
+    reopened : why what would contradict it decides nothing; "" if it does
     """
 
     key: str
@@ -156,6 +179,7 @@ class Statement:
     unit: str = ""
     each: str = ""
     where: dict = field(default_factory=dict)
+    reopened: str = ""
 
     def of(self, rows, regime=None, facts=None):
         """Build the `Claim` of this statement from the rows of an item."""
@@ -168,7 +192,7 @@ class Statement:
         )
         found = [self._case(name, part, regime.of(part, facts)) for name, part in cases.items()]
         kept = self.key, self.by, self.text, self.bound, self.above, self.below, self.unit
-        return Claim(*kept, found)
+        return Claim(*kept, found, self.reopened)
 
     def _case(self, name, rows, regime):
         number = self.number(rows)

@@ -25,6 +25,25 @@ if _BESIDE.is_dir():
     os.environ.setdefault("FLYANNOT_DATA", str(_BESIDE))
 
 
+# Files with the longest tests: begun last, they would keep one worker busy long after the others.
+_FIRST = ("test_ways_in.py", "test_cold_kernels.py", "test_workflow_engines.py", "test_interruptions.py")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="one quick test of each law: see CONTRIBUTING.md")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Put the longest tests first; with --quick, keep one case of every quick test."""
+    items.sort(key=lambda item: item.path.name not in _FIRST)
+    if config.getoption("--quick", False):
+        slow = {*(ROOT / "tests" / "slow.txt").read_text().split()}
+        first_cases = {item.nodeid.partition("[")[0]: item for item in reversed(items)}
+        items[:] = [
+            item for name, item in reversed(first_cases.items()) if not slow & {name, name.partition("::")[0]}
+        ]
+
+
 def pytest_configure():
     from tests.processes import keep_watch
 

@@ -3,18 +3,20 @@
 import os
 import re
 import subprocess
-import sys
 import tomllib
 import venv
 import zipfile
+from pathlib import Path
 
 import pytest
+from build import ProjectBuilder
+from build.env import DefaultIsolatedEnv
+from pyproject_hooks import quiet_subprocess_runner
 
 import flyannot as package
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 # Of a small run: one stage range, few genes, a dictionary of a moment.
 SMALL = (
     "synthesize.n-genes=16 synthesize.max-images=1 synthesize.stage-range=4-6 learn-dict.n-atoms=32 "
@@ -23,17 +25,23 @@ SMALL = (
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Build the wheel with the build requirements of pyproject.toml."""
-    out = tmp_path_factory.mktemp("wheel")
-    done = subprocess.run(
-        [*PIP, "wheel", "--no-deps", "--wheel-dir", out, ROOT], capture_output=True, text=True
-    )
-    if done.returncode and "No matching distribution" in done.stderr:
-        pytest.skip("no package registry can be reached")
-    assert done.returncode == 0, done.stderr
-    (path,) = out.glob("*.whl")
-    return path
+def wheels(tmp_path_factory):
+    """Build the wheel twice, in one environment with the build requirements of pyproject.toml."""
+    folders = [tmp_path_factory.mktemp("wheel") for _ in range(2)]
+    with DefaultIsolatedEnv() as environment:
+        builder = ProjectBuilder.from_isolated_env(environment, ROOT, runner=quiet_subprocess_runner)
+        try:
+            environment.install(builder.build_system_requires)
+        except subprocess.CalledProcessError as error:
+            if b"No matching distribution" in error.stderr:
+                pytest.skip("no package registry can be reached")
+            raise
+        return [Path(builder.build("wheel", folder)) for folder in folders]
+
+
+@pytest.fixture(scope="module")
+def wheel(wheels):
+    return wheels[0]
 
 
 def test_it_holds_the_package_and_its_configurations_and_nothing_else(wheel):
@@ -46,10 +54,9 @@ def test_it_holds_the_package_and_its_configurations_and_nothing_else(wheel):
     assert {name.split("/")[0] for name in names} == {"flyannot"}
 
 
-def test_it_is_built_twice_alike(wheel, tmp_path):
-    subprocess.run([*PIP, "wheel", "--no-deps", "--wheel-dir", tmp_path, ROOT], check=True)
-    (again,) = tmp_path.glob("*.whl")
-    assert again.read_bytes() == wheel.read_bytes()
+def test_it_is_built_twice_alike(wheels):
+    first, again = wheels
+    assert again.read_bytes() == first.read_bytes()
 
 
 def test_in_an_empty_environment_it_works_from_any_folder(wheel, tmp_path):

@@ -38,15 +38,11 @@ class Objective(BaseObjective):
             Z = SparseCoder(D, alpha=self.lam, tol=1e-6).transform(self.held.astype(np.float64))
         residual = self.held - np.asarray(Z, np.float64) @ D
         values = 0.5 * (residual**2).sum(axis=1) + self.lam * abs(np.asarray(Z)).sum(axis=1)
-        shrunk = residual * np.minimum(
-            1, self.lam / np.maximum(abs(residual @ D.T).max(axis=1, keepdims=True), 1e-300)
-        )
+        largest = np.maximum(abs(residual @ D.T).max(axis=1, keepdims=True), 1e-300)
+        shrunk = residual * np.minimum(1, self.lam / largest)
         dual = 0.5 * (self.held**2).sum(axis=1) - 0.5 * ((self.held - shrunk) ** 2).sum(axis=1)
-        return {
-            "value": values.mean(),
-            "largest_gap": (values - dual).max(),
-            "n_nonzeros": (Z != 0).sum(1).mean(),
-        }
+        found = {"value": values.mean(), "largest_gap": (values - dual).max()}
+        return found | {"n_nonzeros": (Z != 0).sum(1).mean()}
 
     def get_one_result(self):
         return {"D": self.D}

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.findings import Source
+from benchmarks.inputs.patches import described_patches
 from flyannot.base.errors import DataError
 from flyannot.base.stage_ranges import parse_stage_range
+from flyannot.images.sift import normalise_descriptors
 
 _COREL_TEST = "Corel5k-test-sparse.arff.gz"
-_N_COREL_LABELS = 374
+_N_COREL_LABELS, N_COREL_WORDS = 374, 499
 _TEST_SHARE = 0.3
 _LEAST = 10  # training rows that carry a label
 
@@ -71,6 +73,16 @@ def corel5k(setup, name):
     (X, Y), (X_test, Y_test) = (np.split(rows, [-_N_COREL_LABELS], axis=1) for rows in (train, test))
     text = f"Corel5k, {len(X):,} + {len(X_test)} real photographs by {X.shape[1]} visual words"
     return _kept(setup, name, X, Y > 0, X_test, Y_test > 0, text)
+
+
+def descriptors(setup, name):
+    """SIFT descriptors of patches of embryos, each labelled by its image."""
+    n_test = setup.sizes["n_queries"][name]
+    found, source = described_patches(setup, setup.sizes["n_labelled"][name] + n_test, views=(None,))
+    Y = np.repeat(np.eye(len(found), dtype=bool), [len(one.descriptors) for one in found], axis=0)
+    X = normalise_descriptors(np.concatenate([one.descriptors for one in found]))
+    test, train = np.split(setup.rng("descriptors").permutation(len(X)), [n_test])
+    return _kept(setup, name, X[train], Y[train], X[test], Y[test], source.text)
 
 
 _N_FEATURES, _N_CONCEPTS, _N_WAYS = 428, 81, 6  # as in NUS-WIDE; in which a concept varies

@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks.claims import exactly, largest, least, of_counts, of_repeats, pairs, ratio_of_times, times
 
-SIGN, LARS, CD, QP = "feature-sign", "lars", "cd", "qp"
+SIGN, LARS, CD, QP, QUASI_NEWTON = "feature-sign", "lars", "cd", "OSQP", "L-BFGS-B"
 GRAFTING, CONJUGATE = "grafting", "conjugate-gradient"
 PIXELS, CODES, BOTH = "pixels", "codes", "pixels and codes"
 DUAL, GRADIENT, ACCELERATED = "dual", "gradient", "accelerated gradient"

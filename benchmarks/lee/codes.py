@@ -6,7 +6,7 @@ from benchmarks.compare_methods import Method, compare_methods
 from benchmarks.findings import Comparison, Finding, Size, all_of
 from benchmarks.inputs.signals import NATURAL, stimuli
 from benchmarks.items import paper_values
-from benchmarks.lee.claims import CD, CONJUGATE, GRAFTING, LARS, QP, SIGN
+from benchmarks.lee.claims import CD, CONJUGATE, GRAFTING, LARS, QP, QUASI_NEWTON, SIGN
 from benchmarks.measures import graded_codes, normalised_patches, timed
 from benchmarks.references import lasso_solvers as solvers
 from benchmarks.references.other_programs import spams_codes
@@ -21,14 +21,15 @@ REFERENCES = {
     GRAFTING: solvers.grafting,
     CONJUGATE: solvers.conjugate_gradients,
     QP: solvers.quadratic_program,
+    QUASI_NEWTON: solvers.bounded_quasi_newton,
 }
-NEEDS = {LARS: "spams"}  # of the references
+NEEDS = {LARS: "spams", QP: "osqp"}  # of the references
 
 _N_LEARN = 1_400  # a dictionary is learned from so many
 _N_EPOCHS = 3
-_N_QP = 8  # samples that the generic solver is given
+_N_FEW = {QP: 100, QUASI_NEWTON: 8}  # samples that the generic solvers are given
 _TOL = 1e-10
-_SOLVERS = (SIGN, LARS, GRAFTING, CONJUGATE, CD, QP)
+_SOLVERS = (SIGN, LARS, GRAFTING, CONJUGATE, CD, *_N_FEW)
 
 
 def measure_solvers(setup):
@@ -43,7 +44,8 @@ def measure_solvers(setup):
         size=Size("samples of each signal", max(rows.column("n"))),
         variant=f"coders of flyannot.sparse.coders at tol {_TOL:g}, float64, cold start, "
         f"{setup.sizes['n_atoms']} atoms, lam 1.2/sqrt(p); lars is SPAMS's, compiled as ours are; "
-        f"qp is L-BFGS-B on z = u - v with u, v >= 0, for {_N_QP} samples",
+        f"OSQP with |z| <= t, polished, and L-BFGS-B on z = u - v with u, v >= 0, for {_N_FEW[QP]} and "
+        f"{_N_FEW[QUASI_NEWTON]} samples",
         comparisons=list(_comparisons(rows)),
         rows=rows,
         panels=[rows.panel("Time of a code", "who", "signal", "us_per_sample", "", "us", y_log=True)],
@@ -57,7 +59,7 @@ def _methods(setup, name, X):
     learned = learned_dictionaries(setup, files | {"lam": lam}, len(X), _N_EPOCHS)
     problem = {"patches": files["patches"], "dictionary": learned["last"], "lam": lam, "tol": _TOL}
     for solver in _SOLVERS:
-        n = _N_QP if solver == QP else min(setup.sizes["n_samples"], len(X))
+        n = _N_FEW.get(solver) or min(setup.sizes["n_samples"], len(X))
         given = problem | {"solver": solver, "n": n}
         yield Method(solver, "", encode_exactly, given, NEEDS.get(solver, ""))
 
@@ -79,7 +81,7 @@ def encode_exactly(patches, dictionary, lam, n, solver, tol):
 def _relative_to_best(rows):
     """Return the rows of one signal with their error, relative to the lowest objective of every sample."""
     each = [np.array(row.pop("each_objective", [])) for row in rows]
-    best = np.min([values for values in each if len(values) > _N_QP], axis=0)
+    best = np.min([values for values in each if len(values) > max(_N_FEW.values())], axis=0)
     errors = [float((v / best[-len(v) :] - 1).mean()) if len(v) else None for v in each]
     return [row | {"relative_error": error} for row, error in zip(rows, errors)]
 
@@ -87,9 +89,10 @@ def _relative_to_best(rows):
 def _comparisons(rows):
     paper, sign = paper_values("lee", "table-1"), rows.value("us_per_sample", signal=NATURAL, who=SIGN)
     for name, (theirs, *_) in paper["seconds"].items():
-        here = rows.value("us_per_sample", signal=NATURAL, who=name)
+        who = QP if name == "qp" else name
+        here = rows.value("us_per_sample", signal=NATURAL, who=who)
         if name != SIGN and here is not None:
             ratio = theirs / paper["seconds"][SIGN][0]
-            yield Comparison(f"{name} over feature-sign, {NATURAL}", "x", ratio, here / sign)
-            errors = paper["relative_error"][name][0], rows.value("relative_error", signal=NATURAL, who=name)
-            yield Comparison(f"relative error of {name}, {NATURAL}", "", *errors)
+            yield Comparison(f"{who} over feature-sign, {NATURAL}", "x", ratio, here / sign)
+            errors = paper["relative_error"][name][0], rows.value("relative_error", signal=NATURAL, who=who)
+            yield Comparison(f"relative error of {who}, {NATURAL}", "", *errors)

@@ -29,7 +29,7 @@ _STYLE: dict = {
 }
 _COLOURS = ("#0b5394", "#cc4125", "#38761d", "#7f6000", "#674ea7", "#45818e", "#a64d79", "#444444")
 _MARKS, _MOST_MARKED = "osD^vP*X", 25  # points of a line
-_UNSEEN = re.compile(r"(\.\d\d)\d+")  # digits of a place, in points
+_TAG, _UNSEEN = re.compile("<[^>]*>"), re.compile(r"(\.\d\d)\d+")  # digits of a place, in points
 _WIDTH, _HEIGHT, _LINE = 4.6, 3.5, 0.25  # inches of one panel, and of a line of text above or below all
 _CHARACTERS = 78  # of the footnote under one panel
 _MOST_INSIDE = 3  # names of a legend that finds room among the lines
@@ -63,7 +63,8 @@ def draw(finding, title, path):
         figure.suptitle(fill(title, 48 * n_columns), fontsize=11, fontweight="bold")
         figure.supxlabel(about, fontsize=8, color="#333333")
         figure.savefig(drawn := StringIO(), format="svg", dpi=130, metadata={"Date": None})
-    write_text(Path(path), _UNSEEN.sub(r"\1", drawn.getvalue()).replace(" \n", " "))
+    text = _TAG.sub(lambda tag: _UNSEEN.sub(r"\1", tag[0]), drawn.getvalue())
+    write_text(Path(path), text.replace(" \n", " "))
 
 
 def footnote(finding):

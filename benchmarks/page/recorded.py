@@ -18,7 +18,7 @@ from benchmarks.page import rendered, section_of
 from benchmarks.page.figures import draw
 from benchmarks.page.summary import summary_of
 from benchmarks.records import record_of
-from benchmarks.tables import MEASUREMENTS, Table
+from benchmarks.tables import MEASUREMENTS
 from flyannot.base.errors import DataError
 from flyannot.files.atomic_file import write_text
 
@@ -36,15 +36,16 @@ def papers_page(folder):
     claims = merged(claim for s in sections if s["finding"] for claim in s["finding"].claims)
     links = {s["paper"]: [] for s in sections}
     for s in sections:
-        links[s["paper"]].append(f"[{s['name']}]({_page_of(s['name'])})")
+        links[s["paper"]].append(_link(s["name"]))
     return rendered(
         PAPERS,
         summary=summary,
-        advice=Table("", ["method", "use it?", "because", "not when"], list(advice_on(_methods(), claims))),
+        advice=dict(advice_on(_methods(), claims)),
         contradicted=_by_item(summary.contradicted),
-        outside=_by_item(summary.outside, once=True),
+        outside=_by_item(_examples(summary)),
+        reopened=_by_reason(summary.reopened),
         minutes=f"{seconds / 60:.0f}",
-        machine=next((r.machine.partition(";")[0] for _, r in recorded if r), ""),
+        figures=_PICTURES,
         pictures=[s for s in sections if s["name"] in _PICTURES and s["finding"]],
         links=[(f"{p.split(',')[0]} et al. {p.split()[-1]}", ", ".join(found)) for p, found in links.items()],
     )
@@ -54,14 +55,34 @@ def _page_of(name):
     return f"papers/{name}.md"
 
 
-def _by_item(failures, *, once=False):
-    """(link, what was found) of every item, without remarks in brackets; with `once` its first one alone."""
+def _by_item(failures):
+    """(link, what was found) of every item, without remarks in brackets."""
     found = {}
     for failure in failures:
         case = failure.case.name.partition(", ")[0]
-        item = f"[{failure.item}]({_page_of(failure.item)})" + f" ({case})" * bool(case)
-        found.setdefault(item, []).append(f"{_REMARK.sub('', failure.claim.text)}: **{failure.here}**")
-    return [(item, "; ".join(said[:1] if once else said)) for item, said in found.items()]
+        said = f"{_REMARK.sub('', failure.claim.text)}: **{failure.here}**" + f" ({case})" * bool(case)
+        found.setdefault(_link(failure.item), []).append(said)
+    return [(item, "; ".join(said)) for item, said in found.items()]
+
+
+def _examples(summary):
+    """Return a failure outside the regime of every paper that has none within."""
+    first = {f.item.partition("-")[0]: f for f in reversed(summary.outside)}
+    inside = {f.item.partition("-")[0] for f in summary.contradicted}
+    return [failure for paper, failure in first.items() if paper not in inside]
+
+
+def _by_reason(failures):
+    """(why it decides nothing, the statements) of what was reopened."""
+    found = {}
+    for f in failures:
+        said = f"{_REMARK.sub('', f.claim.text)} ({_link(f.item)})"
+        found.setdefault(f.claim.why_reopened(f.case), []).append(said)
+    return [(why, "; ".join(said)) for why, said in found.items()]
+
+
+def _link(name):
+    return f"[{name}]({_page_of(name)})"
 
 
 def _methods():
@@ -69,7 +90,7 @@ def _methods():
 
 
 def advice_on(methods, claims):
-    """Return the rows of methods.toml with the numbers of the claims that they name.
+    """Yield each name of methods.toml, and what is said of it with the numbers of the claims that it names.
 
     Raises
     ------
@@ -83,11 +104,16 @@ def advice_on(methods, claims):
         return in_words(next(case.value for case in claim.cases if part in case.name), claim.unit)
 
     for name, entry in methods.items():
-        for key, finding in entry["rests-on"].items():
-            if claims[key].finding != finding:
-                why = f"methods.toml: advice on {name} rests on {key} {finding}; it is {claims[key].finding}"
+        for named, asked in entry["rests-on"].items():
+            key, _, part = named.partition("|")
+            claim = claims[key]
+            found = claim.finding
+            if part:
+                found = next(claim.finding_of(case) for case in claim.cases if part in case.name)
+            if found != asked:
+                why = f"methods.toml: advice on {name} rests on {named} {asked}; it is {found}"
                 raise DataError(why, fix="say what the records say")
-        yield [name, *(_NUMBER.sub(number, entry[column]) for column in ("use", "because", "not"))]
+        yield name, _NUMBER.sub(number, entry["says"])
 
 
 def item_pages(folder):

@@ -18,24 +18,30 @@ class Failure(NamedTuple):
 
     @property
     def here(self):
-        """What was measured, in words."""
-        return in_words(self.case.value, self.claim.unit)
+        """What was measured, in words, and why it decides nothing, if it does not."""
+        why = self.claim.why_reopened(self.case)
+        return in_words(self.case.value, self.claim.unit) + (f": {why}" if why else "")
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The top of the page: one sentence, a table of the items, and `Failure`s in the regime and outside."""
+    """The top of the page: one sentence, a table of the items, and `Failure`s in the regime and outside.
+
+    reopened : `Failure`s in the regime that decide nothing
+    """
 
     sentence: str
     of_items: Table
     contradicted: list
     outside: list
+    reopened: list
 
     @property
     def of_failures(self):
-        """Their two tables."""
+        """Their tables."""
         inside = _table_of("Contradicted in the regime", self.contradicted)
-        return inside, _table_of("Outside the regime, where methods stop working", self.outside)
+        reopened = _table_of("Reopened: beyond the bounds, which decides nothing", self.reopened)
+        return inside, reopened, _table_of("Outside the regime, where methods stop working", self.outside)
 
 
 def summary_of(sections):
@@ -55,6 +61,7 @@ def summary_of(sections):
         Table("Item by item", heads, [_of_item(s) for s in sections]),
         list(_contradicted(sections, set(), inside=True)),
         list(_contradicted(sections, {c.key for c in claims if c.finding == CONTRADICTED})),
+        list(_contradicted(sections, set(), inside=True, is_reopened=True)),
     )
 
 
@@ -87,15 +94,16 @@ def took(seconds, unit="\N{NO-BREAK SPACE}s"):
     return f"{seconds:.0f}{unit}" if seconds >= 0.5 else "with another item"
 
 
-def _contradicted(sections, seen, *, inside=False):
-    """Yield a `Failure` for each statement that fails within the regime, or outside of it.
+def _contradicted(sections, seen, *, inside=False, is_reopened=False):
+    """Yield a `Failure` for each statement that fails, or is reopened, within the regime or outside of it.
 
     A statement that fails in both is yielded once.
     """
     for s in sections:
         for claim in _of_paper(s):
             found = [c for c in claim.cases if (c.regime != OUTSIDE) == inside]
-            found = [c for c in found if claim.finding_of(c) == CONTRADICTED]
+            found = [c for c in found if claim.compared(c) == CONTRADICTED]
+            found = [c for c in found if bool(claim.why_reopened(c)) == is_reopened]
             if found and claim.key not in seen:
                 seen.add(claim.key)
                 yield Failure(s["name"], claim, max(found, key=claim.distance))

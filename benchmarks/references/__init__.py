@@ -21,6 +21,7 @@ REFERENCES = {
     "scikit-learn": Reference("sklearn", "scikit-learn", "pip install scikit-learn"),
     "celer": Reference("celer", "celer", "pip install 'flyannot[bench]'"),
     "skglm": Reference("skglm", "skglm", "pip install 'flyannot[bench]'"),
+    "osqp": Reference("osqp", "osqp", "pip install 'flyannot[reproduce]'"),
     "opencv": Reference("cv2", "opencv-python-headless", "pip install opencv-python-headless"),
 }
 

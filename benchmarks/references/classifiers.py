@@ -6,7 +6,8 @@ queries (n_queries, n_features) to values (n_queries, n_terms).  Rows are scaled
 
 import numpy as np
 
-from flyannot.terms.feature_rows import cross_products, unit_rows
+from flyannot.encode.groups import unit_rows
+from flyannot.terms.feature_rows import cross_products
 from flyannot.terms.folds import look_up_folds
 from flyannot.terms.metrics import TermOutcomes
 

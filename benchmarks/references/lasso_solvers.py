@@ -1,4 +1,4 @@
-"""Solvers of the lasso that papers compare with: a generic one, one atom at a time, a smooth penalty."""
+"""Solvers of the lasso that papers compare with: two generic ones, one atom at a time, a smooth penalty."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,7 +9,7 @@ from flyannot.sparse.kernels import SUMS, add_multiple, copy, kernel
 _L_BFGS = {"maxiter": 5000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30}
 
 
-def quadratic_program(X, D, lam, *, tol=None):
+def bounded_quasi_newton(X, D, lam, *, tol=None):
     """Codes, float64 (n_samples, n_atoms), by L-BFGS-B on z = u - v with u, v >= 0, as near as it comes."""
     gram, m = D @ D.T, len(D)
     rules = {"bounds": [(0, None)] * (2 * m), "method": "L-BFGS-B", "options": _L_BFGS}
@@ -22,6 +22,28 @@ def quadratic_program(X, D, lam, *, tol=None):
 
     found = (minimize(value_and_slope, np.zeros(2 * m), q, jac=True, **rules).x for q in X @ D.T)
     return np.array([uv[:m] - uv[m:] for uv in found])
+
+
+_OSQP = {"eps_abs": 1e-6, "eps_rel": 1e-6, "polishing": True, "max_iter": 100_000, "warm_starting": False}
+
+
+def quadratic_program(X, D, lam, *, tol=None):
+    """Codes, float64 (n_samples, n_atoms), by OSQP with |z| <= t; its last step makes them exact."""
+    import osqp
+
+    m = len(D)
+    eye = sp.identity(m)
+    far = np.full(m, np.inf)
+    gram = sp.block_diag([sp.triu(D @ D.T), sp.csc_matrix((m, m))], "csc")
+    ends = np.concatenate([-far, np.zeros(m)]), np.concatenate([np.zeros(m), far])
+    solver = osqp.OSQP()
+    bounds = sp.bmat([[eye, -eye], [eye, eye]], "csc")
+    solver.setup(gram, np.zeros(2 * m), bounds, *ends, verbose=False, **_OSQP)
+    Z = []
+    for q in X @ D.T:
+        solver.update(q=np.concatenate([-q, np.full(m, lam)]))
+        Z.append(solver.solve().x[:m])
+    return np.array(Z)
 
 
 NEAR = 1e-3  # of lam: how much of the slope may be left, which decides time and error

@@ -108,11 +108,8 @@ def encode_by_scikit_learn(patches, dictionary, lam, n, algorithm):
 
 def encode_by_celer(patches, dictionary, lam, n):
     """Code the last n patches by celer_path, one at a time; at this tol their gaps are as small as ours."""
-    from celer import celer_path
-
-    X, D = normalised_patches(patches, slice(-n, None)).astype(np.float64), np.load(dictionary)
-    columns, rules = np.asfortranarray(D.T, np.float64), {"alphas": [lam / D.shape[1]], "tol": 1.5e-5}
-    return _graded_one_by_one(X, D, lam, lambda x: celer_path(columns, x, "lasso", **rules)[1][:, 0], X)
+    X, D = (np.float64(A) for A in (normalised_patches(patches, slice(-n, None)), np.load(dictionary)))
+    return _graded_one_by_one(X, D, lam, lambda x: celer_codes(x[None], D, lam, tol=3e-5)[0], X)
 
 
 def encode_by_skglm(patches, dictionary, lam, n):
@@ -146,20 +143,31 @@ def _graded_one_by_one(X, D, lam, code, targets):
     return graded_codes(watch.seconds, X, D, Z, lam)
 
 
-def lasso_codes(X, A, lam, *, tol):
-    """Codes (n_queries, n_rows) over all rows of A, one query at a time.
+def lasso_codes(X, A, lam, *, tol, kind="float64"):
+    """Codes (n_queries, n_rows) over all rows of A by scikit-learn's Lasso, one query at a time.
 
-    tol : of the duality gap, as part of |x|^2
+    tol : of the duality gap, as part of 1/2 |x|^2
+    kind : type of the numbers that it works with
     """
     from sklearn.linear_model import Lasso
 
-    columns, Z = np.asfortranarray(A.T, np.float64), np.zeros((len(X), len(A)))
+    columns, Z = np.asfortranarray(A.T, kind), np.zeros((len(X), len(A)))
     alpha = lam / X.shape[1]  # scikit-learn divides the square, not the norm, by the number of features
-    lasso = Lasso(alpha, fit_intercept=False, tol=tol, max_iter=_MOST_SWEEPS, copy_X=False)
+    lasso = Lasso(alpha, fit_intercept=False, tol=tol / 2, max_iter=_MOST_SWEEPS, copy_X=False)
     with without_warnings():
-        for z, x in zip(Z, np.asarray(X, np.float64)):
+        for z, x in zip(Z, np.asarray(X, kind)):
             z[:] = lasso.fit(columns, x).coef_
     return Z
+
+
+def celer_codes(X, A, lam, *, tol):
+    """Codes (n_queries, n_rows) over all rows of A by celer, one query at a time."""
+    from celer import celer_path
+
+    columns = np.asfortranarray(A.T, np.float64)
+    rules = {"alphas": [lam / X.shape[1]], "tol": tol / 2}
+    with without_warnings():
+        return np.array([celer_path(columns, x, "lasso", **rules)[1][:, 0] for x in np.float64(X)])
 
 
 def spread_labels(X, Y, X_new, n_neighbours=7):

@@ -8,15 +8,16 @@ import numpy as np
 
 from benchmarks.measures import Stopwatch
 from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_svm
-from benchmarks.references.other_programs import lasso_codes, spread_labels
+from benchmarks.references.other_programs import celer_codes, lasso_codes, spread_labels
 from benchmarks.references.p_stable import atoms_beside, build_tables
 from benchmarks.siso import hash_siso
+from flyannot.encode.groups import unit_rows
 from flyannot.sparse.coders import siso
 from flyannot.terms import CLASSIFIERS
-from flyannot.terms.feature_rows import unit_rows
 from flyannot.terms.siso import FRACTION, largest_inner_products
 
 LASSO, SPREADING, SISO = "lasso", "label spreading", "siso"
+LASSOS = LASSO, "lasso, float32", "celer"  # solvers of the lasso over all rows, one query at a time
 HASH, P_STABLE, PUBLISHED = "hash-siso", "hash-siso, p-stable", "siso, as published"
 VARIANT = (
     "label propagation: lam 0.002 |A y|_inf, tol 1e-5; an empty answer of the hash ends it, as in the paper; "
@@ -47,7 +48,7 @@ class Annotator:
 def fitted_annotator(method, X, Y, rng):
     """Fit on labelled rows: the `Annotator`."""
     if method in _CODES:
-        A, solve = unit_rows(X), _CODES[method]
+        A, solve = unit_rows(X), partial(_CODES[method], lam=FRACTION, tol=_TOL)
         solve(A[:2], A[:_N_WARM])  # imported and compiled: no query pays for it
         return Annotator(lambda queries: _propagated(solve, A, Y, unit_rows(queries)), 0.0)
     if method in _SEARCHES:
@@ -107,6 +108,6 @@ def _scaled(X, A):
 
 
 _CODES = {  # of scaled queries over labelled rows; PUBLISHED makes a pass over all rows in every round
-    LASSO: lambda X, A: lasso_codes(X, A, FRACTION, tol=_TOL / 2),
-    PUBLISHED: lambda X, A: siso.encode(X.astype(np.float32), A, FRACTION, tol=_TOL),
+    **dict(zip(LASSOS, (lasso_codes, partial(lasso_codes, kind="float32"), celer_codes))),
+    PUBLISHED: lambda X, A, lam, tol: siso.encode(X.astype(np.float32), A, lam, tol=tol),
 }

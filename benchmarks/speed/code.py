@@ -11,11 +11,12 @@ from benchmarks.measures import graded_codes, normalised_patches, timed
 from benchmarks.references import other_programs
 from benchmarks.rows import Rows
 from benchmarks.scc.learning import learned_dictionaries
-from benchmarks.speed.learn import MAIN_SIZE, N_EPOCHS, SIZES_OF_ATOMS
 from benchmarks.workers import peak_mb
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.cd import encode_nonnegative
 
+_SIZES_OF_ATOMS, _MAIN_SIZE = (500, 1000, 2000), 1000  # a quick run measures all methods at the main one
+_N_EPOCHS = 10  # of learning the dictionary
 _TOL = 1e-4
 _FIRST = "cd"  # that all are compared with
 _NONNEGATIVE = "non-negative"  # the same method, for codes that must not be negative
@@ -27,16 +28,16 @@ def measure_coding(setup):
     n = setup.sizes["n_coded"]
     given = patches_of(setup, setup.sizes["n_learn"] + n)
     rows = Rows()
-    for m in SIZES_OF_ATOMS:
+    for m in _SIZES_OF_ATOMS:
         all_ = methods(setup, given, m, n)
-        rows += compare_methods(setup, methods_at(setup, all_, is_main_size=m == MAIN_SIZE), n_atoms=m)
+        rows += compare_methods(setup, methods_at(setup, all_, is_main_size=m == _MAIN_SIZE), n_atoms=m)
     # Beside one thread, in turns, in wall-clock time.
-    problem = _problem(given, learned(setup, given, MAIN_SIZE)["last"], setup.sizes["n_on_threads"])
+    problem = _problem(given, learned(setup, given, _MAIN_SIZE)["last"], setup.sizes["n_on_threads"])
     pair = Method("flyannot", "two threads", encode_on_threads, problem, note="wall-clock time")
-    rows += compare_methods(setup, [pair], threads=2, n_atoms=MAIN_SIZE)
+    rows += compare_methods(setup, [pair], threads=2, n_atoms=_MAIN_SIZE)
     return Finding(
         source=given.source,
-        variant=f"{_FIRST}, tol {_TOL:g}, float32, lam {LAM:.4f}; dictionaries of {N_EPOCHS} epochs of SCC",
+        variant=f"{_FIRST}, tol {_TOL:g}, float32, lam {LAM:.4f}; dictionaries of {_N_EPOCHS} epochs of SCC",
         rows=rows,
         targets=list(_targets(rows)),
     )
@@ -71,7 +72,7 @@ def _problem(given, dictionary, n):
 
 def learned(setup, given, m):
     """Return the files of a dictionary learned by SCC, and of the same dictionary one epoch earlier."""
-    return learned_dictionaries(setup, given.problem(m), setup.sizes["n_learn"], N_EPOCHS)
+    return learned_dictionaries(setup, given.problem(m), setup.sizes["n_learn"], _N_EPOCHS)
 
 
 # What workers do.  The samples coded are the last n of the file: the dictionary has not seen them.

@@ -2,11 +2,11 @@
 
 import logging
 import re
-from datetime import date, timedelta
 
+from flyannot.base.dates import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spreadsheet_date
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.options import OptionType
-from flyannot.base.text import is_unknown
+from flyannot.base.text import fold
 
 log = logging.getLogger("flyannot")
 
@@ -16,49 +16,7 @@ NO_STAGE_RANGE = "all"  # takes the place of a stage range in files that are mad
 
 _LAST_STAGES = {name: int(name.partition("-")[2]) for name in STAGE_RANGES} | {"13-16": 17}
 _STAGES = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?", re.ASCII)
-_UNKNOWN = {"na", "nan", "none", "null"}  # tables have these, and those of `is_unknown`, for no stage range
 _FIX = f"use one of {', '.join(STAGE_RANGES)}, or one stage, such as 5"
-
-_ENGLISH = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"]
-_MONTHS = [  # how the names of months begin in the languages of spreadsheets, besides English and numbers
-    "ene gen sty led oca ian янв січ tammi ιαν",
-    "fev fév lut úno şub фев лют helmi φεβ",
-    "mär mrz maa bře már мар бер maalis μαρ",
-    "avr abr kwi dub nis ápr апр кві huhti απρ",
-    "mai maj mei mag kvě máj май мая тра touko μαϊ",
-    "juin giu cze čvn haz jún июн чер kesä ιουν",
-    "juil lug lip čvc tem júl июл лип heinä ιουλ",
-    "août ago sie srp ağu авг elo αυγ",
-    "set wrz zář eyl сен вер syys σεπ szept",
-    "okt out ott paź říj eki окт жов loka οκτ",
-    "lis kas ноя marras νοε noi",
-    "dez déc dic des gru pro ara дек joulu δεκ",
-]
-_MONTH_NUMBERS = {
-    name: number
-    for names in (_ENGLISH, _ROMAN, _MONTHS)
-    for number, words in enumerate(names, start=1)
-    for name in words.split()
-}
-_MONTH = "|".join(sorted(_MONTH_NUMBERS.keys() - set(_ROMAN), key=len, reverse=True))
-_REST = r"[^\W\d_]*\.?"  # of the name of a month
-_DATE_PATTERNS = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (  # 6-Apr, 06. Apr, 6-Apr-2023; Apr-06, Sep-2001; 06-IV; 4月6日; 2023-04-06; 4/6/2023
-        rf"(?P<a>[0-9]{{1,2}})\.?[-/. ](?:de )?(?P<m>{_MONTH}){_REST}(?:[-/. ][0-9]{{2,4}}(?: 0?0:00.*)?)?",
-        rf"(?P<m>{'|'.join(_ENGLISH)}){_REST}[-/. ](?:20|19)?(?P<a>[0-9]{{1,2}})",
-        rf"(?P<m>{_MONTH}){_REST}[-/. ]0(?P<a>[1-9])",  # Lis-1 and mei-38 are genes, and 1-lis is a date
-        rf"(?P<a>[0-9]{{1,2}})[-/. ](?-i:(?P<m>{'|'.join(_ROMAN[::-1])}))(?:[-/. ][0-9]{{2,4}})?",
-        r"(?P<b>[0-9]{1,2})[月월] ?(?P<a>[0-9]{1,2})[日일]",
-        r"[0-9]{4}[-/.](?P<a>[0-9]{1,2})[-/.](?P<b>[0-9]{1,2})(?:[ T]0?0:00.*)?",
-        r"(?P<a>[0-9]{1,2})[/.-](?P<b>[0-9]{1,2})[/.-][0-9]{2,4}",
-    )
-]
-TEXT_COLUMN_ADVICE = (
-    "in Excel, format the column as Text before you type or paste, or import the file by "
-    "Data > From Text/CSV with the column's type Text"
-)
 
 
 def parse_stage_range(text):
@@ -105,11 +63,6 @@ def recover_stage_range(text):
         return None
 
 
-def is_unknown_stage(text):
-    """Return True if a text of a table says that the stage range is not known, such as "", "?" and "NA"."""
-    return is_unknown(text) or _normalise(text) in _UNKNOWN
-
-
 def describe_stage_spellings(texts):
     """Describe how spellings other than BDGP's names were read, such as "stage 5 lies in stage range 4-6".
 
@@ -137,39 +90,10 @@ def match_stage_range_name(text):
     return "13-16" if plain == "13-17" else plain if plain in STAGE_RANGES else None
 
 
-def parse_spreadsheet_date(text):
-    """Read a date as a spreadsheet writes it, such as 06-Apr or 4/6/2023.
-
-    Returns
-    -------
-    tuple (int, int) or None
-        The two numbers of the date; None if the text is no date. Day and month may be exchanged in a date of
-        numbers only, such as 4/6/2023, so callers sort them.
-    """
-    for pattern in _DATE_PATTERNS:
-        if match := pattern.fullmatch(str(text).strip()):
-            parts = match.groupdict()
-            name = parts.get("m", "")
-            number = _MONTH_NUMBERS.get(name) or _MONTH_NUMBERS.get(name.lower()) or int(parts["b"])
-            return number, int(parts["a"])
-    return None
-
-
-def parse_serial_date(plain):
-    """Convert a spreadsheet's serial date, such as 45022 (days since 1899-12-30), to an ISO date.
-
-    Returns None if the text is not a number of five digits that begins with 3 or 4.
-    """
-    serial = re.fullmatch(r"([34]\d{4})(?:[.,]0+)?", plain, re.ASCII)
-    return (date(1899, 12, 30) + timedelta(int(serial[1]))).isoformat() if serial else None
-
-
 def _normalise(text):
     """Return a text in lower case, with plain dashes and without spaces or a leading "stage"."""
-    plain = str(text).strip().lower().removeprefix("stages").removeprefix("stage").replace(" ", "")
-    for dash in "‐‑‒–—−_":
-        plain = plain.replace(dash, "-")
-    return plain
+    plain = fold(str(text)).removeprefix("stages").removeprefix("stage")
+    return plain.replace(" ", "").replace("_", "-")
 
 
 def _overlapping_ranges(plain):

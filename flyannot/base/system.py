@@ -129,6 +129,12 @@ def replace_file(source, target):
             time.sleep(_PAUSE_S)
 
 
+def remove_semaphores(prefix):
+    """Remove the named semaphores whose names begin with `prefix`. Only Linux lists them."""
+    for path in Path("/dev/shm").glob(f"sem.{prefix}*"):
+        path.unlink(missing_ok=True)
+
+
 def read_proc(path):
     """Return the text of a file below /proc or /sys, such as /proc/meminfo; "" if it cannot be read."""
     try:

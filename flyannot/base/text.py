@@ -5,27 +5,21 @@ import json
 import re
 import unicodedata
 from dataclasses import fields
+from functools import cache, lru_cache
+from importlib.resources import files
 
 _MAX_LENGTH = 60  # characters of one value
 _UNFIT_FOR_CELLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters, half pairs
-_ERROR_VALUE = re.compile(r"#+|#[¡¿]?[^\W\d_][^\W_]*(?:[/_ ][^\W_]+)?[!?]?")  # in any language
 _ENTITY = re.compile(r"&#?\w+;")
-_UNKNOWN = {
-    "n/a",
-    "n.a.",
-    "n.d.",
-    "#n/a n/a",
-    "(null)",
-    "<na>",
-    "not known",
-    "unknown",
-    "unbekannt",
-    "onbekend",
-    "inconnu",
-    "desconocido",
-    "desconhecido",
-}
-_UNKNOWN |= {"sconosciuto", "nieznany", "okänd", "ukendt", "ukjent", "неизвестно", "不明", "未知"}
+_ERROR_VALUES = [  # in any language: ###, #REF!, #n/a, #N/A N/A, Err:502; others only in capitals: #NV
+    re.compile(r"#+|#[¡¿]?[^\W\d_].*[!?]|#[^\W\d_]{1,2}/[^\W\d_]+( .*)?"),
+    re.compile(r"(?:err[^\W\d]*|fehler|fout|fel|feil|hiba|b[lł]ad|chyba|virhe|hata|ошибка) ?: ?5\d\d"),
+]
+_ERROR_IN_CAPITALS = re.compile(r"#[^\W\d_][\w./]*")
+_DIGIT = re.compile(r"\d")
+_NOTHING = {"na", "nan", "none", "null", "nat", "nil", "nd", "tbd", "tba", "unk"}  # na, nan and unk are genes
+_ABBREVIATIONS = _NOTHING | {"ka", "oa", "sd", "nv", "unkn", "desc"}  # with signs, such as k.A. or s/d
+_SUBJECTS = {"gene", "protein", "term", "stage", "view", "symbol", "name", "gen"}  # words beside an unknown
 
 
 def short_repr(thing):
@@ -65,16 +59,54 @@ def is_valid_cell(text):
     return _UNFIT_FOR_CELLS.search(text) is None
 
 
+def fold(text):
+    """Return a text for comparison: small letters without accents, plain dashes, single spaces."""
+    if not text.isascii():
+        parts = unicodedata.normalize("NFKD", text.replace("−", "-"))
+        kinds = [(part, unicodedata.category(part)) for part in parts]
+        kept = ("-" if kind == "Pd" else part for part, kind in kinds if kind not in ("Mn", "Mc", "Cf"))
+        text = unicodedata.normalize("NFC", "".join(kept))
+    return " ".join(text.casefold().split())
+
+
 def is_error_value(text):
     """Return whether a text is what a spreadsheet shows for an error, such as #N/A, #NV, #REF! or Err:502."""
-    if text[:4] == "Err:":
-        return text[4:].isdigit()
-    return text[:1] == "#" and text == text.upper() and _ERROR_VALUE.fullmatch(text) is not None
+    if "#" not in text and ":" not in text:
+        return False
+    if text == text.upper() and _ERROR_IN_CAPITALS.fullmatch(text):
+        return True
+    return any(pattern.fullmatch(fold(text)) for pattern in _ERROR_VALUES)
 
 
-def is_unknown(text):
-    """Return whether a text says that something is not known: unknown, ?, -, n/a, or an error value."""
-    return not any(map(str.isalnum, text)) or text.casefold() in _UNKNOWN or is_error_value(text)
+@lru_cache(maxsize=2**14)
+def is_unknown(text, column=""):
+    """Return whether a text of a table stands for nothing: unknown, ?, -, n/a, TRUE or an error value.
+
+    Capitals, accents, brackets and other signs do not count. Short words such as na, nan and unk are genes
+    if they are in small letters without signs.
+
+    column : name of the column, which matters if it is gene, or if the text is 0
+    """
+    if is_error_value(text):
+        return True
+    if _DIGIT.search(text) or "+" in text[1:]:  # the wild type of a gene is written sd+
+        return text == "0" and column in ("gene", "term")
+    if text in _unknown_words() or not any(map(str.isalnum, text)):
+        return True
+    words = re.findall(r"[^\W_]+", fold(text))
+    words = [word for word in words if word not in _SUBJECTS] or words
+    short = "".join(words)
+    if text.isalpha() and short in _NOTHING:
+        return column != "gene" or not text.islower()
+    return " ".join(words) in _unknown_words() or short in (_NOTHING if text.isalpha() else _ABBREVIATIONS)
+
+
+@cache
+def _unknown_words():
+    """Return the words that stand for nothing as a frozenset, from `fold` except those in capitals."""
+    lines = (files("flyannot.base") / "unknown.txt").read_text(encoding="utf-8").splitlines()
+    words = "|".join(line for line in lines if not line.startswith("#")).split("|")
+    return frozenset(word if word.isupper() else fold(word) for word in words)
 
 
 def clean_name(text):

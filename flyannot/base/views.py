@@ -3,6 +3,7 @@
 from difflib import get_close_matches
 
 from flyannot.base.options import TextType
+from flyannot.base.text import fold
 
 VIEWS = ("lateral", "dorsal", "ventral")
 _ALIKE = 0.8  # difflib's similarity of a misspelt view; "dorsolateral" is a view of its own
@@ -11,10 +12,11 @@ _ALIKE = 0.8  # difflib's similarity of a misspelt view; "dorsolateral" is a vie
 def parse_view(text):
     """Return a view in the form in which views are compared: "Lateral" and "lateral view" become "lateral".
 
-    Capitals, characters that are not visible, and the word "view" do not count.
+    Capitals, characters that are not visible, and the word "view" do not count, nor accents in a usual view.
     """
     visible = "".join(c for c in text.casefold() if c.isprintable())
-    return " ".join(visible.split()).removesuffix(" view")
+    view = " ".join(visible.split()).removesuffix(" view")
+    return fold(view) if fold(view) in VIEWS else view
 
 
 def suggest_view(view):

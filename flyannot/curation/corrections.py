@@ -12,13 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import date, timedelta
 from pathlib import Path
 
+from flyannot.base.dates import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spreadsheet_date
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.base.stage_ranges import (
-    STAGE_RANGES,
-    TEXT_COLUMN_ADVICE,
-    parse_serial_date,
-    parse_spreadsheet_date,
-)
+from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import Annotations, read_gene_rows
 from flyannot.dataset.table_warnings import abbreviate_names, bdgp_terms

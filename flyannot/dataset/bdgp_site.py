@@ -12,7 +12,8 @@ from flyannot.dataset.importers.bdgp import DUMPS, TABLES, detect_dump_kind
 from flyannot.dataset.importers.import_log import ImportLog
 from flyannot.dataset.importers.resolve import AmbiguousGene, GeneTable, parse_published_stage
 from flyannot.dataset.importers.source_tables import read_source_rows
-from flyannot.files.text_files import read_first_bytes, read_text
+from flyannot.files.content_kind import WEB_PAGE
+from flyannot.files.text_files import read_text, recognise_file
 
 FILES = {kind: f"{name}.gz" for kind, name in DUMPS.items()}
 MAX_IMAGE_BYTES = 50_000_000
@@ -20,7 +21,6 @@ MAX_TABLE_BYTES = 500_000_000
 _TABLE_PLACE = "insitu-mysql-dump/"
 _IMAGE_PLACE = "insitu_image_storage/"
 _THUMBNAILS = "thumbnails/"
-_PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM", b"GIF8", b"II*\0", b"MM\0*")
 _STEP = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 _SAFE = re.compile(rf"(?:{_STEP}/){{0,4}}{_STEP}\.(?:jpe|jpe?g|png|bmp|tiff?|gif)", re.ASCII | re.IGNORECASE)
 
@@ -131,9 +131,9 @@ def validate_downloaded_image(path):
     from flyannot.images.picture import read_grey
     from flyannot.images.unreadable import UnusableImage
 
-    start = read_first_bytes(path, 512)
-    if not start.startswith(_PICTURES):
-        return "a web page, not an image" if _is_page(start) else "not an image"
+    found = recognise_file(path).name
+    if not found.endswith(" picture"):
+        return f"{found or 'a file of unknown kind'}, not an image"
     try:
         read_grey(path)
     except UnusableImage as error:
@@ -146,7 +146,7 @@ def validate_downloaded_table(path, kind):
 
     kind : "images" or "terms"
     """
-    if _is_page(read_first_bytes(path, 512)):
+    if recognise_file(path) is WEB_PAGE:
         return "a web page, not a table"
     try:
         kinds = [detect_dump_kind(cells) for _, cells, fault in read_source_rows(path) if not fault]
@@ -155,7 +155,3 @@ def validate_downloaded_table(path, kind):
     if not kinds or kinds.count(kind) < 0.9 * len(kinds):
         return "not the table that was expected"
     return ""
-
-
-def _is_page(start):
-    return start.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml"))

@@ -17,12 +17,11 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
+from flyannot.base.dates import TEXT_COLUMN_ADVICE
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.stage_ranges import (
     STAGE_RANGES,
-    TEXT_COLUMN_ADVICE,
     describe_stage_spellings,
-    is_unknown_stage,
     parse_stage_range,
     recover_stage_range,
 )
@@ -39,7 +38,6 @@ from flyannot.dataset.paths import (
 from flyannot.dataset.table_warnings import (
     abbreviate_names,
     bdgp_terms,
-    is_no_name,
     normalise_name,
     raise_errors,
     split_terms,
@@ -144,7 +142,7 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
     more = [(n, name) for n, name in enumerate(required + optional) if name in _MORE_NAMES]
     stage_ranges = {}
     dates = {}
-    lines_of = {name: {} for _, name in names if name != "image"}  # column -> name -> its first line
+    lines_of = {name: {} for name in ("gene", "term", "view") if name in required + optional}
     without_stage = []
     without_name = []
     emptied = []
@@ -154,18 +152,18 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
         for n, name in names:
             if name in lines_of:
                 cells[n] = clean_name(cells[n])
-        if absent := [name for n, name in names if is_no_name(cells[n], name)]:
+        if absent := [name for n, name in names if is_unknown(cells[n], name)]:
             cell = cells[required.index(absent[0])]
             without_name.append(f'line {line}, column "{absent[0]}": "{cell}"')
             continue
         for n, name in more:
-            if cells[n] and is_unknown(cells[n]):
+            if cells[n] and is_unknown(cells[n], name):
                 emptied.append(f'line {line}, column "{name}": "{cells[n]}"')
                 cells[n] = ""
         text = cells[where]
         if text not in stage_ranges and text not in dates:
             try:
-                if is_unknown_stage(text):
+                if is_unknown(text):
                     stage_ranges[text] = unknown_stage
                 elif stage_range := recover_stage_range(text):
                     dates[text] = line, stage_range
@@ -181,8 +179,8 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
         if cells[where] is None:
             without_stage.append(f"line {line} ({cells[0]})")
             continue
-        for n, name in names:
-            if name in lines_of:
+        for n, name in (*names, *more):
+            if name in lines_of and cells[n]:
                 lines_of[name].setdefault(cells[n], line)
         yield line, cells
     advice = "fill in the column stage_range" + (_STAGE_OPTIONS if "image" in required else "")
@@ -211,7 +209,7 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
     one = "row has no stage range, and is left out"
     many = "rows have no stage range, and are left out"
     warn_about(table, without_stage, one, many, f"; {advice}")
-    known = [text for text in stage_ranges if not is_unknown_stage(text)]
+    known = [text for text in stage_ranges if not is_unknown(text)]
     if unknown_stage and len(known) < len(stage_ranges):
         log.info("note: %s: rows without a stage range are taken as %s", table.name, unknown_stage)
     if note := describe_stage_spellings(known):
@@ -382,7 +380,7 @@ def read_annotations(
         if terms != [text]:
             several.append(f'line {line}: "{text}"')
         for term in terms:
-            if is_unknown(term):
+            if is_unknown(term, "term"):
                 nameless.append(f'line {line}: "{term}"')
                 continue
             rows.append((gene, stage_range, term, *more))

@@ -14,9 +14,9 @@ from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
 
+from flyannot.base.dates import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spreadsheet_date
 from flyannot.base.errors import InputError
-from flyannot.base.stage_ranges import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spreadsheet_date
-from flyannot.base.text import is_unknown, pluralise
+from flyannot.base.text import fold, pluralise
 from flyannot.base.views import suggest_view
 
 log = logging.getLogger("flyannot")
@@ -31,9 +31,8 @@ _RARER = 5  # and so may one that is so many times rarer than the right one
 _SEPARATORS = re.compile(r"[;|]")
 _SIGNS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
-_NUMBER = re.compile(r"\d(?:[.,]\d+)?[Ee][+-]?\d+", re.ASCII)  # 2.00E+05
+_NUMBER = re.compile(r"\d(?:[.,]\d*)?e[+-]?\d+", re.ASCII)  # 2.00E+05
 _LIKE_DATES = {"dec-1"}  # genes whose names look like dates; Dec-1 is a date
-_LIKE_NOTHING = {"NA", "NAN", "NONE", "NULL"}  # programs write these for nothing; na and nan are genes
 
 
 @cache
@@ -133,20 +132,12 @@ def warn_about_terms(table, terms_of_genes, known=()):
     warn_about(table, shown, "term looks misspelt", "terms look misspelt")
 
 
-def is_no_name(text, column):
-    """Return True if the text of a cell cannot be a name, such as #N/A, ?, unknown, - or NA.
-
-    column : name of the column; capitals count in the column gene, since na and nan are genes
-    """
-    is_gene = column == "gene" and text.islower()
-    return is_unknown(text) or (text.upper() in _LIKE_NOTHING and not is_gene)
-
-
 def is_mangled(name):
     """Return True if a name is a date or number that a spreadsheet makes of names such as Sep1 or 2E5."""
     if name in _LIKE_DATES or not any(map(str.isdigit, name)):
         return False
-    return any((_NUMBER.fullmatch(name), parse_serial_date(name), parse_spreadsheet_date(name)))
+    plain = fold(name)
+    return any((_NUMBER.fullmatch(plain), parse_serial_date(plain), parse_spreadsheet_date(name)))
 
 
 def warn_of_mangled_names(table, column, line_of_name):

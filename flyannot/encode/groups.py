@@ -6,6 +6,8 @@ import numpy as np
 
 from flyannot.base.text import short_repr
 
+_ROWS = 256  # rows that are scaled at once
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -128,6 +130,19 @@ def pool_feature_columns(features, groups, columns, scheme):
             if not n_waiting[g]:
                 pooled[g] = sums.pop(g) / len(groups.rows[g])
     return pooled
+
+
+def unit_rows(X):
+    """Return the rows of X, scaled to length 1, as float32; rows of zeros stay zeros.
+
+    Blocks of rows are converted to float64, so that lengths are accurate and memory is small.
+    """
+    units = np.empty(X.shape, np.float32)
+    for start in range(0, len(X), _ROWS):
+        rows = np.asarray(X[start : start + _ROWS], np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        units[start : start + _ROWS] = rows / np.where(lengths > 0, lengths, 1)[:, None]
+    return units
 
 
 def normalise_features(X, normalisation):

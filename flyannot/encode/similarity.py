@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.base.text import short_repr
+from flyannot.encode.groups import unit_rows
 from flyannot.jobs.resources import limit_blas_threads
 
 N_AXES = 256  # more axes are no better: docs/similar.md
@@ -67,17 +68,17 @@ def build_image_index(blocks, groups):
     start = 0
     chosen = np.unique(np.linspace(0, n_images - 1, min(n_images, _N_SPREAD)).round().astype(int))
     for rows in blocks():
-        units = _unit_rows(rows)
+        units = unit_rows(rows)
         mean = mean + weights[start : start + len(rows)] @ units
         spread.append(units[chosen[(chosen >= start) & (chosen < start + len(rows))] - start])
         start += len(rows)
     mean = mean.astype(np.float32)
     with limit_blas_threads():
-        axes = _principal_axes(_unit_rows(np.concatenate(spread) - mean))
+        axes = _principal_axes(unit_rows(np.concatenate(spread) - mean))
         parts = [_directions(rows, mean) @ axes.T for rows in blocks()]
     images = np.concatenate(parts)
     of_groups = np.array([images[rows].mean(axis=0) for rows in groups.rows], np.float32)
-    return ImageIndex(mean, axes, images, _unit_rows(of_groups))
+    return ImageIndex(mean, axes, images, unit_rows(of_groups))
 
 
 def find_most_similar(similarity, n, *, without=()):
@@ -132,13 +133,7 @@ def order_farthest_first(directions, begun=()):
 
 def _directions(features, mean):
     """Return feature vectors scaled to length 1, minus the mean, scaled to length 1 again."""
-    return _unit_rows(_unit_rows(features) - mean)
-
-
-def _unit_rows(rows):
-    """Scale rows to length 1, float32; rows of zeros are not changed."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
-    return (rows / np.where(lengths > 0, lengths, 1)[:, None]).astype(np.float32)
+    return unit_rows(unit_rows(features) - mean)
 
 
 def _principal_axes(rows):

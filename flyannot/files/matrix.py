@@ -18,7 +18,9 @@ from flyannot.files.text_files import open_regular_file, read_first_bytes
 
 _BLOCK_BYTES = 1 << 22  # bytes of a block of rows that is read at once
 _MAX_BLOCK_ROWS = 1024
-_HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+LARGEST_NUMBER = 1e140  # sums of squares of larger numbers overflow
+_HEADER_READERS = dict.fromkeys(((2, 0), (3, 0)), npy.read_array_header_2_0)  # 3 is for names of fields
+_HEADER_READERS[1, 0] = npy.read_array_header_1_0
 _FIX = "save it with numpy.save(NAME.npy, X), where X is an array of real numbers with samples in rows"
 
 
@@ -63,7 +65,8 @@ class MatrixFile:
             if _identity(file) != self.identity:
                 raise DataError(f"{self.path} was replaced while this ran", fix="run the same command again")
             mapped = np.memmap(file, self.stored_dtype, "r", self.offset, self.shape, self.order)
-            return np.array(mapped[rows], self.dtype, order="C", subok=False)
+            with np.errstate(over="ignore"):  # a long double may become infinite
+                return np.array(mapped[rows], self.dtype, order="C", subok=False)
 
     def blocks(self):
         """Return the list of consecutive blocks of rows, slices of at most 1,024 rows and about 4 MiB."""
@@ -72,7 +75,7 @@ class MatrixFile:
         return [slice(at, min(at + n_rows, len(self))) for at in range(0, len(self), n_rows)]
 
     def read_numbers(self, block, *, may_be_nan=False):
-        """Read a block of rows, and check that all numbers are finite.
+        """Read a block of rows, and check that all numbers are finite, and none is above `LARGEST_NUMBER`.
 
         Parameters
         ----------
@@ -82,15 +85,17 @@ class MatrixFile:
         Raises
         ------
         DataError
-            If a number is not finite; the message says where it is.
+            If a number is not finite or too large; the message says where it is.
         """
         X = self[block]
-        is_wrong = np.isinf(X) if may_be_nan else ~np.isfinite(X)
+        most = min(LARGEST_NUMBER, float(np.finfo(X.dtype).max))
+        is_wrong = np.abs(X) > most if may_be_nan else ~(np.abs(X) <= most)
         if is_wrong.any():
             row, column = np.argwhere(is_wrong)[0].tolist()
+            remedy = f"replace it by a number up to {LARGEST_NUMBER:g}, or leave out the row"
             raise DataError(
                 f"{self.path} has {X[row, column]} in row {block.start + row}, column {column}, from 0",
-                fix="replace it by a number, or leave out the row; --learner modl takes nan as missing",
+                fix=f"{remedy}; --learner modl takes nan as missing",
             )
         return X
 

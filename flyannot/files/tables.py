@@ -19,7 +19,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.base.text import escape_unprintable, is_valid_cell, pluralise
+from flyannot.base.text import clean_name, escape_unprintable, is_valid_cell, pluralise
 from flyannot.files.atomic_file import write_text
 from flyannot.files.content_kind import HEAD_BYTES, WEB_PAGE, recognise_content
 from flyannot.files.text_files import read_first_bytes, read_lines
@@ -32,10 +32,12 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is
 _COLUMNS_SHOWN = 30  # names of columns in a message, and characters of each name
 _SEPARATORS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # Excel reads this line and hides it
+_MARK = "ï»¿"  # a byte-order mark that a program read as Windows-1252
 _MAX_ROWS_ABOVE = 20  # rows among which the names of the columns are searched
 _MAX_LINES_OF_ROW = 100
 _MOST_LONGER = 1.5  # times the length of a column's name that a similar name may have
 _MIN_CELLS = 3  # of a line that is surely a row of its own
+_LONG_CELL = f"a cell of more than {csv.field_size_limit():,} characters"
 _QUOTES = 'close every double quote, and write one inside a cell as ""'
 _TEXTS = ("", "UTF-16 text", "a gzip file", "an empty file")  # kinds of contents that may be CSV
 _header_words: dict[str, str] = {}  # column -> its name in the tables of this command
@@ -220,10 +222,12 @@ def _find_columns(path, header, required, optional, meant, may_lack):
     for name in required + optional:
         word = _header_words.get(name)
         word = word if word in plain else name
-        among = header if word in header else plain
-        if among.count(word) > 1:
-            raise InputError(f'{path}: the column "{word}" appears twice', fix="rename or delete one of them")
-        places.append(among.index(word) if word in among else len(header))
+        same = [column for column, plain_column in zip(header, plain) if plain_column == word]
+        if len(same) > 1:
+            named = '" and "'.join(same)
+            what = f'{path}: the columns "{named}" have one name'
+            raise InputError(f"{what}: capitals and spaces do not count", fix="rename or delete one of them")
+        places.append(plain.index(word) if same else len(header))
     missing = [name for name, place in zip(required, places) if place == len(header)]
     others = [column for column in header if _plain_name(column) not in required]
     found = {}  # missing column -> the column that may be it
@@ -274,7 +278,8 @@ def _row_error(where, fault, too_long, named, needed):
     needed : list of the names of columns that have no empty cell
     """
     if fault:
-        return InputError(f"{where}: {fault}", fix=_QUOTES)
+        fix = f"shorten it, or {_QUOTES}" if fault == _LONG_CELL else _QUOTES
+        return InputError(f"{where}: {fault}", fix=fix)
     if too_long:
         n_cells, n_columns = too_long
         return InputError(
@@ -387,7 +392,7 @@ def parse_csv_rows(lines, separator=","):
         try:
             return next(csv.reader(some, strict=strict, delimiter=separator, skipinitialspace=True), []), ""
         except csv.Error as error:
-            return [], str(error)
+            return [], _LONG_CELL if "limit" in str(error) else str(error)
 
     while line := waiting.popleft() if waiting else next(lines, ""):
         if '"' not in line and len(line) < csv.field_size_limit():
@@ -424,7 +429,7 @@ def _record_lines(taken, waiting, lines):
 
 def _plain_name(name):
     """Normalise the name of a column: lower case, with underscores for spaces and dashes, without #."""
-    return name.strip().strip('"#').strip().casefold().replace(" ", "_").replace("-", "_")
+    return re.sub(r"[\s-]+", "_", clean_name(name).removeprefix(_MARK).strip().strip('"#').strip().casefold())
 
 
 def _find_separator(head, required):

@@ -55,10 +55,12 @@ def read_sheet(path):
             is_old = file.peek(4)[:4] == _OLD_EXCEL
             sheets = _xls_sheets(path, file.read(_MAX_BYTES)) if is_old else _packed_sheets(path, file)
             yield from _first_rows(path, sheets)
-    except (InputError, GeneratorExit):
+    except (InputError, GeneratorExit, MemoryError):
         raise
     except Exception as error:  # a damaged workbook may raise any exception
-        raise InputError(f"{path} cannot be read as a workbook: {error}", fix=SAVE_AS) from None
+        fix = f"copy it again or, if a spreadsheet program opens it, {SAVE_AS}"
+        reason = getattr(error, "strerror", None) or "it is damaged or cut short"
+        raise InputError(f"{path} cannot be read as a workbook: {reason}", fix=fix) from error
 
 
 def _first_rows(path, sheets):

@@ -20,6 +20,7 @@ from flyannot.images.unreadable import (
     TIFF_SIGNATURES,
     require_image_size,
     require_whole_file,
+    unknown_pixel_type_error,
     unreadable_image_error,
 )
 
@@ -70,10 +71,8 @@ def decode_image(path, mode, planes=(), usual_planes=()):
         raise unreadable_image_error(path, "a folder, not a picture") from None
     except MemoryError as error:
         raise unreadable_image_error(path, "not enough memory to read it") from error
-    except OSError as error:
-        raise unreadable_image_error(path, error.strerror or _damaged(error)) from error
     except Exception as error:  # decoders raise any error for a hostile file: KeyError, struct.error, ...
-        raise unreadable_image_error(path, _damaged(error)) from error
+        raise _decoding_error(path, error) from error
 
 
 def image_files(address):
@@ -97,8 +96,13 @@ def _silence_pillow():
     warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
-def _damaged(error):
-    return f"damaged or cut short ({' '.join(str(error).split()) or type(error).__name__})"
+def _decoding_error(path, error):
+    """Make the UnusableImage for an error of the system or of a decoder."""
+    words = " ".join(str(error).split()) or type(error).__name__
+    if "unsupported" in words.lower():
+        return unknown_pixel_type_error(path, words)
+    reason = getattr(error, "strerror", None) or f"damaged or cut short ({words})"
+    return unreadable_image_error(path, reason)
 
 
 def _decode(path, file, mode, planes, usual_planes):

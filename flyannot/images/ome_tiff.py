@@ -21,7 +21,7 @@ from flyannot.images.unreadable import (
     printable_path,
     unreadable_image_error,
 )
-from flyannot.images.xml_metadata import parse_count, parse_xml
+from flyannot.images.xml_metadata import parse_xml
 
 MAX_FILES = 10_000  # files that the XML of a set may name
 MAX_XML = 2**25  # characters of the XML, which takes ten times as many bytes when it is parsed
@@ -105,15 +105,19 @@ def parse_ome(path, xml):
         return "", []
     if len(xml) > MAX_XML:
         raise unreadable_image_error(path, f"its metadata have {len(xml):,} characters: at most {MAX_XML:,}")
+    fix = "save it again in the microscope's software, or save the wanted plane as a plain TIFF"
+    damaged = unreadable_image_error(path, "its OME metadata are damaged", fix=fix)
     root = parse_xml(xml)
     if root.tag == "x" and re.search(r"<([\w.-]+:)?OME\b", xml[:_START]):
-        fix = "save it again in the microscope's software, or save the wanted plane as a plain TIFF"
-        raise unreadable_image_error(path, "its OME metadata are damaged", fix=fix)
+        raise damaged
     uuid = _uuid(root.get("UUID"))
     elements = root.findall("{*}Image/{*}Pixels/..")
     if len(elements) > 1:
         elements = [element for element in elements if element.find("{*}Pixels/{*}TiffData") is not None]
-    images = [_parse_image(path, element, uuid) for element in elements]
+    try:
+        images = [_parse_image(path, element, uuid) for element in elements]
+    except ValueError:  # a count is no whole number
+        raise damaged from None
     names = {run.file for image in images for run in image.runs} - {None}
     if len(names) > MAX_FILES:
         raise unreadable_image_error(path, f"it names {len(names):,} files, more than {MAX_FILES:,}")
@@ -197,8 +201,14 @@ def _uuid(text):
 
 
 def _count(element, name, otherwise):
-    """Return the whole number of an attribute, or another value if there is none."""
-    return parse_count(element.get(name, "")) if name in element.attrib else otherwise
+    """Return the whole number of an attribute, or another value if there is none.
+
+    Raises ValueError if the attribute is no whole number, or a negative one.
+    """
+    number = int(element.attrib[name]) if name in element.attrib else otherwise
+    if number < 0:
+        raise ValueError
+    return number
 
 
 def sister_path(path, run):

@@ -285,6 +285,8 @@ def _require_whole_parts(path, page, format):
             with Image.open(io.BytesIO(content), formats=(format,)) as part:
                 is_small = part.width <= most[0] and part.height <= most[1]
         except UnidentifiedImageError:
+            if format == "JPEG" and key.bitspersample > 8:
+                raise unknown_pixel_type_error(path, f"a JPEG of {key.bitspersample} bits") from None
             is_small = key.compression == _OLD_JPEG
         is_whole = format != "JPEG" or key.compression == _OLD_JPEG or _END_OF_JPEG in content[-_PADDING:]
         if not is_small or not is_whole:

@@ -4,9 +4,9 @@ from xml.etree import ElementTree
 
 
 def parse_count(text):
-    """Return the absolute value of a whole number in a text, or 0 for another text."""
+    """Return the whole number in a text, or 0 for a negative number or another text."""
     try:
-        return abs(int(text))
+        return max(0, int(text))
     except ValueError:
         return 0
 

@@ -397,8 +397,9 @@ def _remove_damage(folder):
             recorded = json.loads((folder / "checksums.json").read_bytes())
         except (OSError, ValueError):
             recorded = None
-        if found == recorded:
+        unfinished = [*folder.rglob("*.nb[ic].tmp.*")]  # of a process that was killed while numba wrote
+        if found == recorded and not unfinished:
             return bool(found)
-        for name in found:
-            (folder / name).unlink(missing_ok=True)
+        for path in (*map(folder.joinpath, found), *unfinished):
+            path.unlink(missing_ok=True)
     return False

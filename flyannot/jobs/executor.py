@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from flyannot.base.errors import FlyannotError
-from flyannot.base.system import defer_interrupts
+from flyannot.base.system import defer_interrupts, remove_semaphores
 from flyannot.base.text import pluralise
 from flyannot.jobs.progress_events import report_compilation, use_progress_callbacks
 from flyannot.jobs.resources import (
@@ -233,6 +233,7 @@ class LocalProcesses:
     def __init__(self):
         self._n_workers = 0
         self._begun: set = set()
+        self._pipes: tuple = ()
         self._pool: Any = None
 
     def results(self, work, tasks, name, tell, n_workers, here=None):
@@ -281,12 +282,13 @@ class LocalProcesses:
         """End the processes at once; a process that is just starting ends when the pipes close."""
         pool = self._pool
         self._pool = None
-        if pool is not None:
-            try:
+        try:
+            if pool is not None:
                 pool.shutdown(kill_workers=True)
-            finally:
-                for pipe in self._pipes:
-                    pipe.close()
+        finally:
+            for pipe in self._pipes:
+                pipe.close()
+            remove_semaphores(f"loky-{os.getpid()}-")  # its tracker may be killed, or not know all of them
 
     def _start(self, n_workers):
         """Start the worker processes."""
@@ -363,10 +365,13 @@ class LocalProcesses:
 def _start_trackers():
     """Start the trackers of semaphores before loky does, so that they print nothing.
 
-    They also unblock Ctrl-C.
+    They also unblock Ctrl-C. A tracker that was killed and started again would print errors about semaphores
+    that it does not know, so no tracker hears that a semaphore is removed.
     """
+    from joblib.externals.loky.backend import resource_tracker
     from joblib.externals.loky.backend.spawn import get_preparation_data
 
+    resource_tracker.unregister = lambda name, kind: None
     before = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = "ignore"
     try:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from flyannot.base.errors import DataError
 from flyannot.base.stage_ranges import NO_STAGE_RANGE, stage_range_rng
 from flyannot.files.hdf5.descriptors import count_patches, read_patches
-from flyannot.files.matrix import MatrixFile
+from flyannot.files.matrix import LARGEST_NUMBER, MatrixFile
 from flyannot.pipeline.patch_blocks import UNIT, NormalisedPatches, build_patch_blocks, draw_blocks
 from flyannot.sparse.coders.verified import power_of_two_scale
 from flyannot.sparse.learners import LEARNERS
@@ -103,11 +104,16 @@ class MatrixSamples:
     def scale(self):
         """The power of two by which rows are divided, so that their squares do not overflow.
 
-        All numbers are read for it, and it is a DataError if one is not finite.
+        All numbers are read for it. It is a DataError if one is not finite, or if all are very small.
         """
         may_be_nan = LEARNERS[self.options.learner].takes_missing_values
         blocks = (self.matrix.read_numbers(b, may_be_nan=may_be_nan) for b in self.matrix.blocks())
         largest = np.fmax.reduce([np.fmax.reduce(abs(X), axis=None) for X in blocks])
+        if 0 < largest < 1 / LARGEST_NUMBER:
+            raise DataError(
+                f"{self.matrix.path} has no number above {largest:g}",
+                fix="multiply all numbers, such as by 1e200",
+            )
         return power_of_two_scale(float(largest) * np.sqrt(self.matrix.shape[1]))
 
     def bytes_for(self, n):

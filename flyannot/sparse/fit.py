@@ -100,8 +100,8 @@ def random_patches(X, n_atoms, rng, *, positive=False):
         if n_picked >= n_atoms:
             return np.concatenate(picked)[:n_atoms]
     raise DataError(
-        f"{n_picked} usable patches cannot start {n_atoms} atoms",
-        fix="lower --n-atoms, lower --stride-px at extraction, or add images",
+        f"{n_picked} of {len(X):,} samples have other numbers than 0: too few for {n_atoms} atoms",
+        fix="lower --n-atoms, or add rows to the matrix, or patches (images, or a lower --stride-px)",
     )
 
 

@@ -1,4 +1,4 @@
-"""Rows of features for classifiers: scaled to length 1, or rewritten as shorter rows.
+"""Rows of features for classifiers, rewritten as shorter rows.
 
 The shorter rows have the same inner products.  Linear models, distances and cosines depend on rows only
 through their inner products K = X X^T.  K adds up over blocks of columns, so that X need not be in memory.
@@ -17,7 +17,6 @@ from flyannot.jobs.resources import create_thread_pool
 COLUMNS = 1024  # columns that are converted to float64 at once
 _QUERY_COLUMNS = 4096  # the same for the products of few rows and many
 _TILE = 1024  # rows of one task: the order of sums does not depend on the number of threads
-_ROWS = 256  # rows that are scaled at once
 
 
 def check_columns(X, n_features):
@@ -35,19 +34,6 @@ def check_columns(X, n_features):
             fix="make the features with the dictionary and the pooling that the model was trained on",
         )
     return X
-
-
-def unit_rows(X):
-    """Return the rows of X, scaled to length 1, as float32; rows of zeros stay zeros.
-
-    Blocks of rows are converted to float64, so that lengths are accurate and memory is small.
-    """
-    units = np.empty(X.shape, np.float32)
-    for start in range(0, len(X), _ROWS):
-        rows = np.asarray(X[start : start + _ROWS], np.float64)
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        units[start : start + _ROWS] = rows / np.where(lengths > 0, lengths, 1)[:, None]
-    return units
 
 
 def add_inner_products(K, X, *, mean=0.0, n_threads=1):

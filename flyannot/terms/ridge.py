@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.terms.feature_rows import check_columns, unit_rows
+from flyannot.encode.groups import unit_rows
+from flyannot.terms.feature_rows import check_columns
 from flyannot.terms.scorer import LinearScorer, group_observed_terms, observed_mask
 
 

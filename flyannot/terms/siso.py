@@ -11,9 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
+from flyannot.encode.groups import unit_rows
 from flyannot.sparse.coders import siso
 from flyannot.terms import feature_rows
-from flyannot.terms.feature_rows import CholeskyBasis, unit_rows
+from flyannot.terms.feature_rows import CholeskyBasis
 from flyannot.terms.scorer import Scorer
 
 FRACTION = 0.002  # lam of a query y relative to |A y|_inf (Huang et al. 2013)

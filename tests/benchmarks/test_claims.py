@@ -14,6 +14,7 @@ from benchmarks.items import OURS as NO_PAPER
 from benchmarks.lee import claims as lee
 from benchmarks.modl import claims as modl
 from benchmarks.records import record_of
+from benchmarks.rows import Rows
 from benchmarks.scc import claims as scc
 from benchmarks.siso import annotators as siso
 from benchmarks.siso.annotators import SISO
@@ -26,8 +27,10 @@ STATEMENTS = {statement.key: statement for item in ITEMS.values() for statement 
 def test_every_statement_holds_of_one_result_and_is_refuted_by_another(key):
     """A new statement fails here until `EXAMPLES` has its two."""
     holding, refuting = examples_of(key)
-    assert STATEMENTS[key].of(holding).finding == claims.HOLDS
-    assert STATEMENTS[key].of(refuting).finding == claims.CONTRADICTED
+    statement = replace(STATEMENTS[key], reopened="")
+    assert statement.of(holding).finding == claims.HOLDS
+    assert statement.of(refuting).finding == claims.CONTRADICTED
+    assert STATEMENTS[key].of(refuting).finding == claims.OPEN or not STATEMENTS[key].reopened
 
 
 def test_no_example_outlives_its_statement_and_no_two_statements_share_a_key():
@@ -48,7 +51,8 @@ def test_a_bound_of_ours_can_be_halved_and_doubled():
     for statement in STATEMENTS.values():
         assert statement.bound == PAPER or any((statement.above, statement.below))
     at_most_2 = claimed(exactly(1.5), below=1, bound=OURS)
-    assert at_most_2.finding == claims.CONTRADICTED
+    assert at_most_2.finding == claims.OPEN and "our bound" in at_most_2.why_reopened(at_most_2.cases[0])
+    assert claimed(exactly(2.5), below=1, bound=OURS).finding == claims.CONTRADICTED
     assert at_most_2.at_other_bounds(at_most_2.cases[0]) == "ours; at half contradicted, at double holds"
     assert claimed(exactly(1.5), below=1).at_other_bounds(at_most_2.cases[0]) == PAPER
 
@@ -230,8 +234,8 @@ def up_to(tau):
 
 
 def some_bases(n_yes, column, value, effect=None):
-    """60 rows of one basis each, of which so many have the value of the column, and the others none of it."""
-    return [{"effect": effect, "gap_px": 2, column: value if k < n_yes else 0.0} for k in range(60)]
+    """80 rows of one basis each, of which so many have the value of the column, and the others none of it."""
+    return [{"effect": effect, "gap_px": 2, column: value if k < n_yes else 0.0} for k in range(80)]
 
 
 def every(columns, **values):
@@ -242,7 +246,7 @@ def every(columns, **values):
 OF_OL = (scc.OL_AT_1, *scc.VARIANTS.values(), scc.OL_AT_512)
 RUNS, SOLVERS = (modl.FEW, modl.HALF, modl.AGAIN), (modl.CD, modl.MODL, modl.FULL)
 SIZES = {"n_atoms": (500, 1000, 2000), "stage_range": ["4-6"]}
-QUERIES = {"collection": ["c"], "method": (*OTHERS, siso.LASSO, SISO, *HASHES), "tau": (0.1, 0.5, 0.8, 1.0)}
+QUERIES = {"collection": ["c"], "method": (*OTHERS, *siso.LASSOS, SISO, *HASHES), "tau": (0.1, 0.5, 0.8, 1.0)}
 OF_RATES = every("objective a b", case=["c"], rate=("adaptive", "natural"))
 OF_SISO = every("seconds seconds_of_fit seconds_of_queries ms_per_query map", **QUERIES)
 MADE = {
@@ -271,6 +275,13 @@ def like_r1(**others):
     points = ((int(r[1:]), *point) for r, trace in (usual | others).items() for point in trace)
     named = dict.fromkeys(("problem", "sparse", "timed"), "made up")
     return [named | dict(zip(columns, point)) for point in points]
+
+
+def test_a_regime_may_ask_for_the_mini_batches_that_a_run_without_masks_needs():
+    number = {"batches": "benchmarks.modl.claims:batches_to_converge"}
+    rows = [row | {"p": 1, "x": 1} for row in like_r1()]  # r=1 ends after 40 records, one mini-batch
+    regimes = [Regime("", {"batches": least}, number) for least in (0.9, 1.1)]
+    assert [BELOW_3.of(Rows(rows), one).finding for one in regimes] == [claims.HOLDS, OUTSIDE]
 
 
 def with_two_lams(*converged_at):
@@ -304,6 +315,7 @@ EXAMPLES = {
     "scc-1-dictionary-scales": moved("us_of_z", 9, 0.5, who=scc.SCC_PAPER, n_atoms=2000),
     "scc-1-shares": moved("us_of_D", 0.1, 0.9, who=scc.SCC_PAPER, one=LARGE),
     "scc-2-speed": moved("us_per_sample", 40, 20, method=scc.OL_AT_1, one=LARGE),
+    "scc-2-batches": moved("us_per_sample", 9, 0.5, method=scc.OL_AT_512, one=LARGE),
     "scc-2-grows": moved("us_per_sample", power_of("n_atoms", 1), 400, method=scc.OL_AT_1, one=LARGE),
     "scc-2-above": pair(lambda x: [{"beside": "OL", "above": x}], 0.005, -0.004),
     "scc-2-comparable": pair(lambda x: [{"beside": "OL", "above": x}], 0.005, 0.1),
@@ -324,7 +336,7 @@ EXAMPLES = {
     "lee-1-exact": moved("relative_error", 1e-12, 1e-4, who=(lee.SIGN, lee.LARS), one={"who": lee.LARS}),
     "lee-1-accurate": moved("relative_error", 2, 0.5, who=lee.QP),
     "lee-1-cd": moved("us_per_sample", 0.5, 2, who=lee.CD, one=FMRI),
-    "lee-2-dual": moved("seconds_of_bases", 3, 1.5, bases_by=lee.GRADIENT, one=FMRI),
+    "lee-2-dual": moved("seconds_of_bases", 3, 0.5, bases_by=lee.GRADIENT, one=FMRI),
     "lee-2-sign": moved("seconds", 2, 0.5, codes_by=lee.LARS, one=FMRI),
     "lee-2-fastest": moved("seconds", 0.5, 2, codes_by=lee.SIGN, bases_by=lee.DUAL, one=FMRI),
     "lee-2-each": moved("seconds_of_each_coding", 0.5, 2, codes_by=lee.SIGN, one=FMRI),
@@ -333,9 +345,9 @@ EXAMPLES = {
     ),
     "lee-2-accelerated": moved("seconds_of_bases", 2, 0.5, bases_by=lee.ACCELERATED, one=FMRI),
     "lee-2-ends": moved("objective", 1, 0.8, bases_by=lee.GRADIENT, one=FMRI),
-    "lee-53-gabor": pair(some_bases, 50, 5, column="explained_by_gabor", value=0.9),
+    "lee-53-gabor": pair(some_bases, 60, 5, column="explained_by_gabor", value=0.9),
     "lee-54-stopped": pair(some_bases, 20, 0, column="falls_by", value=0.9, effect="length"),
-    "lee-54-suppressed": pair(some_bases, 42, 10, column="suppressed_by", value=0.05, effect="surround"),
+    "lee-54-suppressed": pair(some_bases, 60, 10, column="suppressed_by", value=0.05, effect="surround"),
     "lee-54-tenth": pair(some_bases, 20, 0, column="suppressed_by", value=0.2, effect="surround"),
     "lee-6-less": moved("errors", 0.5, 2, features=lee.CODES),
     "lee-6-much": moved("errors", 0.88, 0.9, features=lee.CODES),
@@ -350,12 +362,14 @@ EXAMPLES = {
     "modl-1-objective": (like_r1(), like_r1(r8=falling(1, end=0.6))),
     "modl-1-sparsity": (like_r1(), like_r1(r8=falling(1, sparsity=0.8))),
     "modl-1-sparser": (like_r1(), like_r1(r12=falling(1, sparsity=1.2))),
-    "modl-1-cheaper": (like_r1(), like_r1(r4=falling(6.0))),
+    "modl-1-cheaper": (like_r1(), like_r1(r4=falling(20.0))),
     "modl-1-speed-up": (like_r1(), like_r1(r12=falling(6.0))),
+    "modl-1-soon": (like_r1(), like_r1(r8=falling(20.0))),
+    "modl-1-late": (like_r1(), like_r1(r4=falling(20.0))),
     "modl-1-low-lam": pair(with_two_lams, (40, 99), (99, 40)),
     "modl-2-closer": moved("overlap", 2, 0.5, run=modl.HALF),
     "modl-2-noise": moved("n_pieces", 0.5, 2, run=modl.HALF),
-    "modl-2-time": moved("seconds", 1.2, 3, run=modl.HALF),
+    "modl-2-time": moved("seconds", 1.2, 9, run=modl.HALF),
     "modl-3-records": (like_r1(), like_r1(r12=falling(1, end=0.7))),
     "modl-5-best": pair(at_betas, (1.2, 1.0, 1.1), (1.0, 1.2, 1.1)),
     "modl-5-range": pair(at_betas, (1.001, 1.0, 1.002), (1.1, 1.0, 1.0)),
@@ -366,15 +380,15 @@ EXAMPLES = {
     "modl-4-good": moved("test_rmse", 0.9, 1.2, solver=(modl.MODL, modl.FULL), one=ALL_RATINGS),
     "modl-4-partial": moved("test_rmse", 1.2, 0.8, solver=modl.FULL, one=ALL_RATINGS),
     "modl-4-grows": moved("seconds", 0.1, 10, solver=modl.MODL, n_ratings=10**7),
-    "modl-4-epochs": moved("test_rmse", from_epoch(5), from_epoch(8), n_ratings=10**6, one=ALL_RATINGS),
+    "modl-4-epochs": moved("test_rmse", from_epoch(5), from_epoch(9), n_ratings=10**6, one=ALL_RATINGS),
     "siso-2-fastest": moved("seconds", 2, 0.5, method=OTHERS, one={"method": "svm"}),
     "siso-2-construction": moved("seconds_of_fit", 0.01, 0.5, method=HASHES),
     "siso-2-constructed": moved("seconds_of_fit", 9, 0.5, method=OTHERS, one={"method": "knn"}),
     "siso-2-predicted": moved("seconds_of_fit", 0.1, 9, method="ridge"),
     "siso-4-speed-up": moved("seconds", 9, 2, method=OTHERS, one={"method": "svm"}),
-    "siso-3-siso": moved("ms_per_query", 9, 5, method=siso.LASSO),
-    "siso-3-hash": moved("ms_per_query", 900, 50, method=siso.LASSO),
-    "siso-5-hash": moved("ms_per_query", 999, 50, method=siso.LASSO),
+    "siso-3-siso": moved("ms_per_query", 9, 5, method=siso.LASSOS, one={"method": "celer"}),
+    "siso-3-hash": moved("ms_per_query", 900, 50, method=siso.LASSOS),
+    "siso-5-hash": moved("ms_per_query", 999, 50, method=siso.LASSOS),
     "siso-hash-over-siso": moved("ms_per_query", 9, 0.5, method=siso.SISO),
     "siso-no-loss": moved("map", 1.0005, 1.02, method=siso.LASSO),
     "siso-little-loss": moved("map", 0.995, 0.95, method=HASHES),
@@ -384,7 +398,7 @@ EXAMPLES = {
     "siso-4-svm": moved("map", up_to(0.8), 2, method=HASHES, one={"tau": 1.0}),
     "siso-4-siso": moved("map", lambda row: 0.5 + row["tau"], 0.5, method=siso.SISO, one={"tau": 1.0}),
     "siso-6-cost": moved("flat_cost", 0.9, 1.1, method=HASHES, n=1_200_000),
-    "siso-6-time": moved("seconds_per_query", power_of("n", 0.4), power_of("n", 1.6), method=HASHES),
+    "siso-6-time": moved("seconds_per_query", power_of("n", 0.4), power_of("n", 2.6), method=HASHES),
     "siso-7-lasso": moved("seconds_per_query", 9000, 1000, method=siso.LASSO),
     "siso-7-siso": moved("seconds_per_query", 90, 10, method=siso.PUBLISHED),
 }

@@ -44,8 +44,9 @@ def test_what_is_contradicted_stands_on_top_in_the_regime_and_apart_outside_it(i
     above = [Statement(key, *said, above=least, each="m") for key, least in (("three", 3), ("one", 1))]
     items[0] = replace(items[0], statements=(*above, *items[0].statements), regime=Regime("two", {"m": 2}))
     summary = summary_of([section_of(items[0], record_in(setup, tmp_path, items[0]))])
-    inside, outside = summary.of_failures
+    inside, reopened, outside = summary.of_failures
     assert inside.rows == [["one", "m is above", "2 (m 2)", "at most 3"]]
+    assert reopened.rows == []
     assert outside.rows == [["one", "m is above", "1 (m 1)", "at most 1"]]  # three fails everywhere
     shown = "one|Table 1, Section 5.3|like the paper's|0|1|1|0|1||with another item"
     assert summary.of_items.rows == [shown.split("|")]

@@ -11,7 +11,7 @@ from benchmarks.lee import bases
 from benchmarks.modl.completion import CoordinateDescent
 from benchmarks.references import lasso_solvers
 from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_svm
-from benchmarks.references.other_programs import lasso_codes, spams_codes
+from benchmarks.references.other_programs import celer_codes, lasso_codes, spams_codes
 from benchmarks.references.p_stable import _WIDTH, atoms_beside, build_tables
 from benchmarks.references.plain_learners import OfSeenFeatures, PlainSCC
 from benchmarks.scc.table_1 import CodesOnly
@@ -43,8 +43,10 @@ def problem(rng):
 
 SOLVERS = {
     "compiled LARS": (spams_codes, 1e-9),
-    "a generic solver": (lasso_solvers.quadratic_program, 1e-5),
-    "the lasso that SISO is measured against": (partial(lasso_codes, tol=5e-6), 4e-5),
+    "a generic solver": (lasso_solvers.bounded_quasi_newton, 1e-5),
+    "a QP solver": (lasso_solvers.quadratic_program, 1e-9),
+    "the lasso that SISO is measured against": (partial(lasso_codes, tol=1e-5), 4e-5),
+    "celer": (partial(celer_codes, tol=1e-5), 2e-4),
 }
 
 

@@ -1,10 +1,11 @@
 """Run the tests of rows.toml at length, and write the table of docs/reliability.md.
 
-`python -m tests.campaign.run [ROW ...]`, or `make campaign`. Without rows, all are run and the page is
-written.
+`python -m tests.campaign.run [ROW ...]`, or `make campaign`. Without rows, all are run. The rows that were
+run are written, and the trials of each promise on that page and in SECURITY.md.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "reliability.md"
+PROMISING = (PAGE, ROOT / "SECURITY.md")
+TRIED = re.compile(r"\((rows? ([\w, ]+)): at least ([\d,]+) trials\)")
 BEGIN, END = "<!-- campaign -->", "<!-- end of campaign -->"
 HEAD = """\
 | row | promise | input or fault | what you get | exit code | trials | failures |
@@ -63,18 +66,66 @@ def table_of(rows, found):
     return "\n".join(lines)
 
 
+def read_table(text):
+    """Return the rows on the page as a dict: id -> cells (list of str)."""
+    lines = text[text.index(BEGIN) : text.index(END)].splitlines()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
+    return {line[0]: line for line in cells[2:]}
+
+
+def rows_of_promise(letter):
+    """Return the ids of the rows that try a promise of the page, joined by commas."""
+    return ", ".join(row["id"] for row in read_rows() if letter in row["promise"].split(", "))
+
+
+def least_trials(ids, table):
+    """Return a number of trials that rows have together, at least: a test that rows share counts once.
+
+    table : as `read_table` returns it
+    """
+    tests = {row["id"]: {*row["tests"]} for row in read_rows()}
+    counts = {name: int(table[name][-2].replace(",", "")) for name in ids}
+    counted: set = set()
+    total = 0
+    for name in sorted(ids, key=lambda name: -counts[name]):
+        if not counted & tests[name]:
+            counted |= tests[name]
+            total += counts[name]
+    return total
+
+
+def write_trials(text, table):
+    """Return the text of a page with the numbers of trials that the table gives for the rows it names."""
+
+    def written(match):
+        return f"({match[1]}: at least {least_trials(match[2].split(', '), table):,} trials)"
+
+    return TRIED.sub(written, text)
+
+
 def totals_of(found):
     """Return the totals in a sentence; every test counts once."""
     trials, failures = map(sum, zip(*found.values()))
     return f"In all {trials:,} trials in {len(found)} tests, failures: {failures}."
 
 
-def write_page(table, totals):
-    """Replace the table and the totals on the page."""
+def write_pages(table, totals):
+    """Replace the rows on the page by these, and the totals unless they are None; update the promises.
+
+    table : as `table_of` returns it; totals : as `totals_of`
+    """
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    PAGE.write_text(f"{before}{BEGIN}\n{table}\n\n{totals}\n{END}{after}", encoding="utf-8")
+    inside, _, after = rest.partition(END)
+    lines = {line.split("|")[1].strip(): line for line in inside.splitlines() if line.startswith("|")}
+    lines |= {line.split("|")[1].strip(): line for line in table.splitlines()}
+    ordered = [HEAD, *(lines[row["id"]] for row in read_rows() if row["id"] in lines)]
+    totals = totals or inside.strip().splitlines()[-1]
+    whole = "\n".join(ordered)
+    text = f"{before}{BEGIN}\n{whole}\n\n{totals}\n{END}{after}"
+    PAGE.write_text(text, encoding="utf-8")
+    for page in PROMISING:
+        page.write_text(write_trials(page.read_text(encoding="utf-8"), read_table(text)), encoding="utf-8")
 
 
 def main(chosen):
@@ -95,8 +146,7 @@ def main(chosen):
     table = table_of(rows, found)
     totals = totals_of(found)
     print(f"{table}\n\n{totals}")
-    if not chosen:
-        write_page(table, totals)
+    write_pages(table, None if chosen else totals)
     return done.returncode
 
 

@@ -6,9 +6,11 @@ import subprocess
 
 import pytest
 
+from flyannot.files import atomic_file
 from flyannot.files.hdf5 import concatenation
 from tests.campaign.trials import IN_CAMPAIGN
 from tests.processes import CLI, LIMIT_S
+from tests.small_embryos import write_configuration
 
 LINES = {
     "descriptors": "extract embryos -o descriptors.h5 --min-std 7 --jobs {jobs}",
@@ -57,6 +59,25 @@ def test_a_full_device_leaves_no_parts_behind(own_chain, monkeypatch, flyannot):
     said = flyannot("extract E -o X --min-std 7 --jobs 1 --force", **own_chain.words, code=74).err
     assert "No space left on device" in said and "bytes free" in said
     assert not [path for path in own_chain.folder.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("n_written", range(4))
+def test_a_workflow_on_a_full_device_leaves_no_empty_folder(desk, monkeypatch, flyannot, n_written):
+    write_configuration(desk)
+    left = n_written
+
+    def full(temporary):
+        nonlocal left
+        left -= temporary.suffix == ".tmp"
+        if left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(atomic_file, "fsync_path", full)
+    assert "No space left on device" in flyannot("workflow c.toml -o new/Snakefile", code=74).err
+    made = [path for name in ("new", "results") for path in desk.joinpath(name).rglob("*")]
+    assert sum(path.is_file() for path in made) == n_written
+    assert all(path.is_file() or any(path.iterdir()) for path in made)
+    assert (desk / "new").exists() == (n_written > 1)
 
 
 @pytest.mark.parametrize("n_bytes", [100, 40_000])

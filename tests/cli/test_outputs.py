@@ -119,7 +119,9 @@ def test_no_output_folder_takes_an_input_away(flyannot, workplace, command):
 
 
 @pytest.mark.parametrize("has_table", [True, False])
-def test_no_output_is_a_picture_of_a_data_set_with_or_without_a_table(flyannot, workplace, has_table):
+def test_no_output_is_a_picture_of_a_data_set_with_or_without_a_table(
+    flyannot, workplace, record_property, has_table
+):
     """The picture is named directly, through links and by a detour, with a suffix and without."""
     Path("mine").mkdir()
     names = ["syn001_4-6_1.png", "syn002_4-6_1"]
@@ -133,6 +135,7 @@ def test_no_output_is_a_picture_of_a_data_set_with_or_without_a_table(flyannot, 
     Path("soft.png").symlink_to(f"mine/{names[0]}")
     before = {path: path.read_bytes() for path in Path("mine").iterdir()}
     outs = [*(f"mine/{name}" for name in names), f"mine/../mine/{names[0]}", f"linked/{names[1]}", "soft.png"]
+    record_property("trials", len(OF_DATA_SET) * len(outs) + 4)
     for line in OF_DATA_SET:
         for out in outs:
             said = flyannot(line, O=out)

@@ -60,7 +60,10 @@ def flyexpress(tmp_path):
 
 def test_names_with_and_without_insitu_are_one_file_and_symbols_keep_their_case(flyexpress):
     summary = flyexpress(
-        row_of("('1_s.bmp', '2_s.bmp')") + """\ndl,6,Dorsal,"('insitu3_s.bmp',)"\n""",
+        row_of("('1_s.bmp', '2_s.bmp')")
+        + "\n"
+        + row_of("http://x/1_s.bmp")
+        + """\ndl,6,Dorsal,"('insitu3_s.bmp',)"\n""",
         """Dl,2,"('gap', 'mesoderm  anlage')"\n""",
     )
     images = read_images(flyexpress.folder)
@@ -102,11 +105,14 @@ DIRT = {
     resolve.SEVERAL_GENES: [row_of("('2_s.bmp',)", gene="twin")],
     resolve.NO_IMAGE: [row_of("()")],
     source_tables.NO_TUPLE: [
-        *map(row_of, ("2_s.bmp", "(2, 3)", "__import__('os').abort()", "(" * 5000, "('2_s\\x00.bmp',)")),
+        *map(
+            row_of,
+            ("2_s.bmp, 3_s.bmp", "(2, 3)", "__import__('os').abort()", "(" * 5000, "('2_s\\x00.bmp',)"),
+        ),
         row_of("('" + "x" * 100_000 + "',)"),
     ],
     source_tables.BAD_ROW: ["Dl,2,lateral", GOOD + ",more"],
-    "field larger than field limit (131072)": [row_of("('x" + "y" * 140_000 + "',)")],
+    "a cell of more than 131,072 characters": [row_of("('x" + "y" * 140_000 + "',)")],
     source_tables.CONTROL: [GOOD.replace("late", "late\x07")],
     tables.NOT_THERE: [row_of(f"('{name}',)") for name in ("9_s.bmp", "../bmp/../secret.bmp")],
     resolve.REPEATED: [row_of("('1_s.bmp',)")],
@@ -187,7 +193,7 @@ def test_an_image_with_two_views_has_none(flyexpress):
 
 def test_dirty_annotations_are_accounted_for(flyexpress):
     rows = [f"{where},\"('gap',)\"" for where in ("Dl,2", "Dl,2", "Dl,9", "twin,2")]
-    rows += ["Dl,2,()", "Dl,3,gap", "Dl,3,\"('', 'gap')\""]
+    rows += ["Dl,2,()", "Dl,3,maternal; gap", "Dl,3,\"('', 'gap')\""]
     log = flyexpress(FIRST, "\n".join(rows))["log"]
     reasons = (resolve.UNKNOWN_STAGE, resolve.SEVERAL_GENES, resolve.NO_TERM, source_tables.NO_TUPLE)
     assert log["annotation rows"] == {"total": 7, "taken": 3, "rejected": dict.fromkeys(reasons, 1)}

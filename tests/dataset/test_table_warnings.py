@@ -7,6 +7,7 @@ import pytest
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.text import is_unknown
 from flyannot.dataset import table_warnings
 from flyannot.dataset.folder import (
     count_per_stage_range,
@@ -14,6 +15,7 @@ from flyannot.dataset.folder import (
     read_images,
     write_annotations_csv,
 )
+from flyannot.dataset.ontology import read_ontology
 
 TERMS = "gene,stage_range,term\n"
 
@@ -87,6 +89,17 @@ MADE_OF_NAMES = [
     *("1-Sep", "Sep-01", "01-Sep", "1. Sep", "Sep 1", "01/09/2024", "9/1/2024", "2024-09-01", "01.09.2024"),
     *("1-sept.", "01-sept", "1-set", "1-сен", "2-Сен", "1-gru", "1-dez", "1-lis", "1-Şub", "1-ene", "9月1日"),
     *("01-IX", "Sep-2001", "sep-01", "SEP-01", "Dec-1", "45536", "2,00E+05", "2E5", "1E+05"),
+    *("2 de sep", "2-Sep-24 00:00", "2024/09/02", "44806.0", "2e5", "Mär 01", "дек.01", "2 сентября"),
+    *("mars-01", "1 de septiembre de 2024", "Sep 1, 2024", "September 1st 2024", "Sunday, September 1, 2024"),
+    *("2024年9月1日", "9월 1일", "1–Sep", "1‑sep", "1_Sep", "01.09", "1.9.", "01.09.24", "2024. 09. 01."),
+    *("1-ruj", "1-rgp", "1-септ", "1-сеп", "1-thg9", "1 tháng 9, 2024", "1-ก.ย.", "1 सितंबर", "1-ספט"),
+    *("2024-09-01T12:00", "1899-12-30 04:06:00", "04:06:00", "4:06 PM", "45536.5", "２Ｅ５", "2.E+05"),
+    *("1er sept.", "d’abr. 1, 2024", "2024 m. rugsėjo 1 d.", "mar. 1 sept. 2024", "1 Eylül 2024 Pazar"),
+]
+NAMES = [
+    *("1-Sep", "Sep-01", "01-Sep", "1. Sep", "Sep 1", "01/09/2024", "9/1/2024", "2024-09-01", "01.09.2024"),
+    *("1-sept.", "01-sept", "1-set", "1-сен", "2-Сен", "1-gru", "1-dez", "1-lis", "1-Şub", "1-ene", "9月1日"),
+    *("01-IX", "Sep-2001", "sep-01", "SEP-01", "Dec-1", "45536", "2,00E+05", "2E5", "1E+05"),
     *(
         "2 de sep",
         "2-Sep-24 00:00",
@@ -102,6 +115,7 @@ MADE_OF_NAMES = [
 NAMES = [
     *("Sep1", "dec-1", "Lis-1", "14-3-3zeta", "18w", "5-HT1A", "26-29-p", "2mit", "1.28", "7B2", "mir-10"),
     *("let-7", "nan", "na", "I-2", "Ca-P60A", "eIF-4E", "DEC1", "mei-38", "CG1234", "fs(1)M3", "l(3)02640"),
+    *("18-wheeler", "2-cell", "3 decapods", "tra 2", "ara-1", "7-up", "1/2-r", "14:00x", "unk", "sd+"),
 ]
 
 
@@ -113,37 +127,37 @@ def test_names_that_a_spreadsheet_made_are_known_and_no_real_gene_is_one(shared_
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", newline="") as file:
             genes |= {row[column] for row in csv.DictReader(file) for column in {"gene", "cg"} & row.keys()}
     genes.discard("")
-    assert len(genes) > 5000
-    assert [gene for gene in genes if table_warnings.is_mangled(gene)] == []
-    assert [gene for gene in genes if table_warnings.is_no_name(gene, "gene")] == []
+    ontology = read_ontology(*sorted(shared_data.glob("ontology/*.obo.gz")))
+    terms = {entry.name for entry in ontology.entries.values()} | table_warnings.bdgp_terms()
+    assert len(genes) > 5000 and len(terms) > 5000
+    assert [name for name in genes | terms if table_warnings.is_mangled(name)] == []
+    assert [gene for gene in genes if is_unknown(gene, "gene")] == []
+    assert [term for term in terms if is_unknown(term, "term")] == []
 
 
-NO_NAMES = [
-    "#N/A",
-    "#NV",
-    "#N/D",
-    "#REF!",
-    "#DIV/0!",
-    "#NAME?",
-    "#¿NOMBRE?",
-    "#ДЕЛ/0!",
-    "Err:502",
-    "###",
-    "?",
-    "-",
+NO_NAMES = ["#N/A", "#NV", "#REF!", "#NAME?", "#¿NOMBRE?", "#ДЕЛ/0!", "Err:502", "###", "?", "-", "#N/A N/A"]
+NO_NAMES += ["<NA>", "(null)", "n.d.", "unknown", "Unbekannt", "NA", "NULL", "N/A", "#n/a", "TRUE"]
+MORE_NO_NAMES = [
+    *("#Wert!", "#¡REF!", "#zahl!", "#IKKE.TILGJENGELIG", "#NENÍ_K_DISPOZICI", "Err :502", "Fehler:502"),
+    *("n.a.", "N.A", "n / a", "NaN", "NaT", "None", "(none)", "[Unknown]", "unknown?", "unknown gene", "n/d"),
+    *("s/d", "k.A.", "TBD", "UNK", "not available", "sin datos", "INCONNU", "Okänd", "OKÄND", "не известно"),
+    *("FALSCH", "ЛОЖЬ", "0", "—", "\u200b"),
 ]
 
 
-@pytest.mark.parametrize(
-    "cell", [*NO_NAMES, "#N/A N/A", "<NA>", "(null)", "n.d.", "unknown", "Unbekannt", "NA", "NULL", "N/A"]
-)
+def test_words_and_errors_of_any_language_are_no_names_in_any_form():
+    assert [text for text in NO_NAMES + MORE_NO_NAMES if not is_unknown(text, "gene")] == []
+    assert all(is_unknown(text, "term") for text in ("nan", "none", "nd", "unk"))
+    assert not any(is_unknown(text, "group") for text in ("0", "1", "a"))
+
+
+@pytest.mark.parametrize("cell", NO_NAMES)
 def test_a_row_whose_cell_is_no_name_is_left_out_and_named(images_csv, said, cell, caplog):
     header = "image,gene,stage_range,view,fbgn,group\n"
     path = images_csv(f"{header}a.png,Dl,4-6,{cell},,\nb.png,{cell},4-6,,,\nc.png,eve,{cell},,,\n")
     images = read_images(path, unknown_stage="7-8")
     assert [(image.gene, image.stage_range) for image in images] == [("Dl", "4-6"), ("eve", "7-8")]
-    if cell != "NULL" and cell != "NA":
-        assert images[0].view == "" and any(f'line 2, column "view": "{cell}"' in m for m in caplog.messages)
+    assert images[0].view == "" and any(f'line 2, column "view": "{cell}"' in m for m in caplog.messages)
     assert any(f'a cell is no name: line 3, column "gene": "{cell}"' in m for m in caplog.messages)
     messages, terms = said(f"x,4-6,{cell}\nx,4-6,gap\n{cell},4-6,gap\n")
     assert (

@@ -60,6 +60,21 @@ def test_a_lock_ends_with_its_process(tmp_path, refused):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("planted", ["link", "link to nothing", "folder"])
+def test_what_is_planted_in_place_of_a_lock_is_not_followed(tmp_path, refused, planted):
+    victim = tmp_path / "victim"
+    if planted == "folder":
+        _lock_path(tmp_path / "out.h5").mkdir()
+    else:
+        _lock_path(tmp_path / "out.h5").symlink_to(victim)
+    if planted == "link":
+        victim.write_text("mine")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(OSError), exclusive_lock(tmp_path / "out.h5"):
+        pass
+    assert sorted(tmp_path.iterdir()) == before and (planted != "link" or victim.read_text() == "mine")
+
+
 def test_another_error_is_not_taken_for_a_file_system_without_locks(tmp_path, monkeypatch):
     refuse_locks(monkeypatch, errno.EIO)
     with pytest.raises(OSError, match="not here"), exclusive_lock(tmp_path / "out.h5"):

@@ -1,5 +1,7 @@
 """Tests of the reader of matrices in NumPy's format."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,7 +26,7 @@ def saved(tmp_path):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", TYPES)
-def test_rows_are_read_as_numpy_reads_them_in_any_type_and_order(saved, rng, dtype, order):
+def test_rows_are_read_as_numpy_reads_them_in_any_type_and_order(saved, rng, dtype, order, tmp_path):
     X = np.array(rng.integers(0, 2, (7, 3)) if dtype == "?" else 50 * rng.random((7, 3)), dtype, order=order)
     matrix = open_matrix(saved(X))
     expected = X.astype("f4" if dtype.endswith("f4") else "f8")
@@ -33,6 +35,9 @@ def test_rows_are_read_as_numpy_reads_them_in_any_type_and_order(saved, rng, dty
         found = matrix[rows]
         np.testing.assert_array_equal(found, expected[rows])
         assert found.dtype == expected.dtype and found.flags.c_contiguous and found.flags.writeable
+    with open(tmp_path / "v3.npy", "wb") as file:
+        np.lib.format.write_array(file, X, version=(3, 0))
+    np.testing.assert_array_equal(open_matrix(tmp_path / "v3.npy")[:], expected)
 
 
 @given(st.integers(1, 5000), st.integers(1, 3000))
@@ -100,12 +105,13 @@ def test_a_file_cut_or_changed_anywhere_is_refused_or_has_other_numbers(saved, r
 
 
 @pytest.mark.parametrize("place", [(0, 0), (1500, 2), (2999, 3)])
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_the_place_of_a_number_that_is_not_finite_is_named(saved, value, place):
-    X = np.zeros((3000, 4), "f4")
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -1e200, np.longdouble("1e4000")])
+def test_the_place_of_a_number_that_is_not_finite_or_too_large_is_named(saved, value, place):
+    X = np.zeros((3000, 4), np.result_type(np.float32 if np.isnan(value) else value))
     X[place] = value
+    value = float(value)
     matrix = open_matrix(saved(X))
-    with pytest.raises(DataError, match=f"{value} in row {place[0]}, column {place[1]}"):
+    with pytest.raises(DataError, match=re.escape(f"{value} in row {place[0]}, column {place[1]}")):
         for block in matrix.blocks():
             matrix.read_numbers(block)
     if np.isnan(value):

@@ -459,12 +459,11 @@ def test_every_nth_operation_may_fail(tmp_path, monkeypatch, trials):
 
     def failing(self, operation, *arguments):
         nonlocal n_left
-        if self.error is None:
-            n_left -= 1
-            if n_left == 0:
-                self.error = OSError(errno.EIO, "Input/output error")
-                return None
-        return attempt(self, operation, *arguments)
+        n_left -= self.error is None
+        return attempt(self, operation if n_left or self.error else fail, *arguments)
+
+    def fail(*arguments):
+        raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(OutputFile, "_call_unless_failed", failing)
     write(path, "features", seed=1)

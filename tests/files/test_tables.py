@@ -3,10 +3,12 @@
 import datetime
 import gzip
 import os
+import re
 import time
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import openpyxl
 import pytest
 from hypothesis import given
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from flyannot.base.errors import InputError, WriteError
 from flyannot.dataset import folder
 from flyannot.dataset.folder import Image, read_annotations, read_images
-from flyannot.files.tables import parse_csv_rows, read_table, write_table
+from flyannot.files.tables import parse_csv_rows, read_rows, read_table, write_table
 from tests.dataset.test_folder import refusal
 
 IMAGES = "image,gene,stage_range\n"
@@ -24,6 +26,7 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min
 
 DRESSES = {
     "byte-order mark": "\ufeffimage,gene,stage_range\na.png,Dl,4-6\n",
+    "byte-order mark read as Windows-1252": "ï»¿image,gene,stage_range\na.png,Dl,4-6\n",
     "CRLF": "image,gene,stage_range\r\na.png,Dl,4-6\r\n",
     "quotes": 'image,gene,stage_range\n"a.png","Dl","4-6"',
     "order": "stage_range,note,image,,gene\n4-6,mine,a.png,x,Dl\n",
@@ -68,8 +71,8 @@ def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
         ("imagen;gen;etapa\na;b;4-6\n", ["--columns image=imagen,gene=gen,stage_range=etapa"]),
         ("image\uff0cgene\uff0cstage_range\n", ['no column "image"', "separated by commas"]),
         ("image:gene:stage_range\na:b:4-6\n", ['no column "image"']),
-        ("image,Gene,stage_range,GENE\na,b,4-6,c\n", ['"gene" appears twice']),
-        ("image,gene,stage_range,gene\na,b,4-6,c\n", ['"gene" appears twice']),
+        ("image,gene,stage_range,Gene\na,b,4-6,c\n", ['columns "gene" and "Gene"', "rename or delete"]),
+        ("image,gene,stage_range,Stage  Range\na,b,4-6,c\n", ['"stage_range" and "Stage  Range"']),
         (IMAGES + "a,b,4-6\nc,,4-6\n", ["line 3", 'column "gene"', "empty", "fill it in"]),
         (IMAGES + "a,b,4-6\n ,b,4-6\n", ["line 3", 'column "image"', "empty"]),
         (IMAGES + "a,b\n", ["line 2", 'column "stage_range"', "--guess-stages"]),
@@ -94,7 +97,7 @@ def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
             ["protected by a password", "remove the password"],
         ),
         (b"PK\x03\x04" + bytes(600), ["cannot be read as a workbook"]),
-        (IMAGES + "a,b,4-6," + "x" * 200_000 + "\n", ["line 2"]),
+        (IMAGES + "a," + "x" * 200_000 + ",4-6\n", ["line 2: a cell of more than 131,072 characters"]),
     ],
 )
 def test_what_is_wrong_names_the_line_and_the_column(content, expected, images_csv):
@@ -212,10 +215,32 @@ def test_cells_without_a_value_are_named_in_a_workbook(suffix, write, tmp_path, 
     assert 'left out, because a cell is no name: line 3, column "gene": "#N/A"' in caplog.messages[-2]
 
 
+@pytest.mark.parametrize("suffix", ["xlsx", "ods", "xls"])
+def test_a_damaged_workbook_is_read_whole_or_refused_in_clear_words(suffix, tmp_path, rng, trials):
+    path = tmp_path / f"annotations.{suffix}"
+    if suffix == "xls":
+        path.write_bytes((Path(__file__).parent / "old.xls").read_bytes())
+    else:
+        (workbook if suffix == "xlsx" else ods)(path, ["gene", "stage_range", "term"], ["Dl", "4-6", "gap"])
+    good = path.read_bytes()
+    whole = list(read_rows(path))
+    for _ in range(trials(20)):
+        first, last = sorted(rng.integers(4, len(good), size=2))  # the first four bytes say what it is
+        middle = rng.permutation(np.frombuffer(good[first : last + 1], np.uint8)).tobytes()
+        path.write_bytes(good[:first] + middle + good[last + 1 :])
+        try:
+            assert list(read_rows(path)) == whole
+        except InputError as error:
+            assert re.search("damaged or cut short|protected|not a table|is empty", error.message)
+    path.write_bytes(good[:1000])
+    with pytest.raises(InputError, match="damaged or cut short"):
+        list(read_rows(path))
+
+
 def test_an_old_workbook_is_read_too(tmp_path, caplog):
     """The file has a hidden sheet, rows from line 3, an error, a number, a date and TRUE."""
     annotations = read_annotations(Path(__file__).parent / "old.xls")
-    assert annotations.terms_of("Dl", "4-6") == {"gap"} and annotations.terms_of("eve", "4-6") == {"TRUE"}
+    assert annotations.terms_of("Dl", "4-6") == {"gap"} and 'line 6, column "term": "TRUE"' in caplog.text
     assert any('line 5, column "gene": "#N/A"' in message for message in caplog.messages)
 
 

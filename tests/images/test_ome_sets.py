@@ -240,6 +240,9 @@ def test_planes_are_counted_in_the_order_of_the_axes(letters, numbers, data):
         assert (run.file, page) == (f"B{file}.ome.tif", number - start)
 
 
+BAD_COUNTS = ('IFD="-1"', 'IFD="x"', 'IFD="0" FirstZ="-1"', 'IFD="0" PlaneCount="1.5"')
+
+
 @pytest.mark.parametrize(
     ("images", "expected"),
     [
@@ -249,6 +252,7 @@ def test_planes_are_counted_in_the_order_of_the_axes(letters, numbers, data):
             "names 10,001 files, more than 10,000",
         ),
         (pixels("<a>" + tiff_data("")), "its OME metadata are damaged"),
+        *((pixels(tiff_data("", text)), "its OME metadata are damaged") for text in BAD_COUNTS),
         (pixels("<a/>" * 2**23 + tiff_data("")), "characters: at most 33,554,432"),
         (pixels(tiff_data("", 'IFD="2000000000"')), "on page 2,000,000,001 of a file that has 1 page"),
     ],

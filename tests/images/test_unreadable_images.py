@@ -19,6 +19,8 @@ from tests.images.picture_files import ENCODINGS, embryo, encoded, luma
 
 N_CUTS = 20
 
+JPEG_OF_12_BITS = {"compression": "jpeg", "compressionargs": {"bitspersample": 12}}
+
 
 def reason(path):
     """Return why a picture is refused; the message must be one line that names the file."""
@@ -159,10 +161,15 @@ def test_what_is_not_one_picture_of_known_pixels_is_refused(picture, tiff, trial
             {"tile": (6000, 6000), "compression": "zlib"},
             "tiles of 6000 x 6000",
         ),
+        (np.zeros((9, 9), np.uint16), JPEG_OF_12_BITS, "a JPEG of 12 bits"),
         (np.full((20, 30), -5, np.int8), {}, "signed"),
         (np.full((20, 30), 5, np.int8), {}, "signed"),  # not taken for unsigned bytes
     ):
         assert expected in reason(tiff(pixels, **options))
+    numbers = (b"BM", 86, 70, 56, 2, 2, 1, 32, 3, 16, 0, 0, 0, 0, 0x3FF00000, 0xFFC00, 0x3FF, 0)
+    path = picture(Image.new("L", (2, 2)), format="BMP")
+    path.write_bytes(struct.pack("<2sI4xI3i2H10I16x", *numbers))
+    assert "unknown kind of pixel (Unsupported BMP bitfields layout)" in reason(path)
     assert "side" in reason(picture(Image.fromarray(np.zeros((70_000, 2), np.uint8)), format="PNG"))
     with pytest.raises(UnusableImage, match="unknown kind of pixel") as caught:
         read_grey(picture(Image.new("LAB", (32, 16)), format="TIFF"))

@@ -1,16 +1,22 @@
 """Tests of compiled kernels: their cache needs no home, heals, and is never older than the code."""
 
+import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import flyannot
+from flyannot.encode import pooling
+from flyannot.jobs import compiled
 from flyannot.jobs.compiled import SOURCES
+from tests.campaign.trials import IN_CAMPAIGN
 from tests.conftest import ROOT
 from tests.processes import LIMIT_S
 
@@ -108,6 +114,31 @@ def test_settings_with_which_numba_cannot_work_are_refused_in_one_line(setting, 
     assert done.stderr.rstrip().endswith(f"Fix: unset {setting[0]}")
 
 
+@pytest.mark.skipif(not IN_CAMPAIGN, reason="minutes: make campaign")
+@pytest.mark.parametrize("value", ["1", "x"])
+def test_no_setting_of_numba_crashes_or_gives_other_numbers(tmp_path, trials, value):
+    """Every variable that numba reads is set in turn, in a process forked before numba is imported."""
+    source = Path(importlib.util.find_spec("numba").origin).with_name("core") / "config.py"
+    names = sorted(set(re.findall(r"NUMBA_\w+", source.read_text())))
+    assert len(names) == trials(len(names), campaign=len(names)) > 70
+    kernel = KERNEL.replace("print(x.tolist())", "os._exit(0 if x.tolist() == [1, 1] else 9)")
+    forks = (
+        "import os, sys; import flyannot.encode.pooling; from flyannot.base.errors import InputError\n"
+        f"for name in {names}:\n"
+        "    if not (child := os.fork()):\n"
+        "        os.dup2(os.open(os.devnull, os.O_WRONLY), 2); os.dup2(2, 1)\n"
+        f"        os.environ[name] = {value!r}\n"
+        f"        try: exec({kernel!r})\n"
+        "        except InputError: os._exit(2)\n"
+        "        finally: os._exit(8)\n"
+        "    print(name, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+    )
+    said = said_by(forks, cwd=tmp_path, PYTHONPATH=str(ROOT), FLYANNOT_CACHE=str(tmp_path / "cache"))
+    codes = dict(line.split() for line in said.splitlines())
+    assert [*codes] == names and not {name: code for name, code in codes.items() if code not in "02"}
+    assert said_by(KERNEL, FLYANNOT_CACHE=str(tmp_path / "cache")) == "[1.0, 1.0]"
+
+
 def test_a_file_of_settings_in_the_working_folder_does_nothing(tmp_path):
     """It could name a file to be overwritten, and a module to be imported."""
     victim = tmp_path / "victim"
@@ -139,21 +170,41 @@ def test_code_compiled_after_settings_have_changed_is_not_kept_as_if_they_had_no
         assert said_by(code.replace("CHANGE", change), FLYANNOT_CACHE=cache) == said
 
 
-def test_a_damaged_cache_of_kernels_heals(tmp_path, rng, trials):
+@pytest.fixture
+def pool_afresh(tmp_path, monkeypatch):
+    """Return a function that runs a kernel as a new process with the cache in `tmp_path` does."""
+    monkeypatch.setenv("FLYANNOT_CACHE", str(tmp_path))
+    compiled._folder_for_this_code.cache_clear()
+
+    def run():
+        kernel = compiled.Kernel(pooling._pool_max.py_func, pooling._pool_max._options)
+        values, places, found = np.ones(2), np.arange(3), np.zeros(2, np.float32)
+        rows = places[:2], np.array([0, 2]), places[:1]
+        kernel(values, *rows, 2, found, np.zeros(2, np.int32))
+        return found.tolist()
+
+    yield run
+    compiled._folder_for_this_code.cache_clear()
+
+
+def test_a_damaged_cache_of_kernels_heals(pool_afresh, tmp_path, rng, trials):
     """Every file of the cache is damaged in turn. The next run works, and the one after compiles nothing."""
-    cache = tmp_path / "cache"
-    said_by(KERNEL, FLYANNOT_CACHE=str(cache))
+    cache = tmp_path / "flyannot"
+    pool_afresh()
     files = [path for path in cache.rglob("*") if path.is_file()]
     assert {path.suffix for path in files} == {".nbi", ".nbc", ".json"}
+    unfinished = next(path.with_name(f"{path.name}.tmp.01ab") for path in files if path.suffix == ".nbi")
+    unfinished.touch()  # as a process that is killed while numba writes leaves it
+    assert said_by(KERNEL, FLYANNOT_CACHE=str(cache)) == "[1.0, 1.0]" and not unfinished.exists()
     for number in range(trials(2, campaign=6)):
         for path in files:
             stored = bytearray(path.read_bytes())
             for at in rng.integers(len(stored), size=20):
                 stored[at] ^= 0x55
             path.write_bytes(stored if number % 2 else stored[: len(stored) // 2])
-            assert said_by(KERNEL, FLYANNOT_CACHE=str(cache)) == "[1.0, 1.0]"
+            assert pool_afresh() == [1.0, 1.0]
             times = [other.stat().st_mtime_ns for other in files]
-            assert said_by(KERNEL, FLYANNOT_CACHE=str(cache)) == "[1.0, 1.0]"
+            assert pool_afresh() == [1.0, 1.0]
             assert [other.stat().st_mtime_ns for other in files] == times
 
 

@@ -1,5 +1,6 @@
 """Tests of parallel work: equal results for any number of workers, also if workers die."""
 
+import gc
 import os
 import signal
 import threading
@@ -156,11 +157,22 @@ def test_a_worker_has_one_thread_and_leaves_ctrl_c_to_its_parent(cluster_workers
 
 
 @pytest.mark.parametrize("work", [fail_with_a_fix, own_process])
-def test_leaving_ends_the_workers(work):
+def test_leaving_ends_the_workers_and_removes_their_semaphores(work, capfd):
+    """This holds even if the process is killed that keeps track of the semaphores."""
     with suppress(DataError), Executor(2) as workers:
         found = [psutil.Process(number) for number in set(workers.run_all(own_process, [1, 2, 3, 4]))]
+        trackers = [
+            p for p in psutil.Process().children() if "loky.backend.resource_tracker" in str(p.cmdline())
+        ]
+        assert len(trackers) == 1
+        trackers[0].kill()
         workers.run_all(work, [1, 2])
-    assert not psutil.wait_procs(found, timeout=LIMIT_S)[1]
+    assert not psutil.wait_procs([*found, *trackers], timeout=LIMIT_S)[1]
+    assert not list(Path("/dev/shm").glob(f"sem.loky-{os.getpid()}-*"))
+    gc.collect()  # finalisers of the semaphores
+    with Executor(2) as workers:  # starts the tracker again
+        workers.run_all(own_process, [1, 2])
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_no_more_tasks_are_handed_out_than_memory_is_for_however_long_they_take(monkeypatch):

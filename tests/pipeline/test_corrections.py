@@ -151,16 +151,22 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, d
     assert {key_of(row): row["answer"] for row in now} == answers[0], "corrections left out are undone"
 
 
-def test_answers_before_that_are_damaged_or_of_another_run_are_left_out_and_named(flyannot, reviewed, desk):
+def test_answers_before_that_are_damaged_or_of_another_run_are_left_out_and_named(
+    flyannot, reviewed, desk, record_property
+):
     path = write_configuration(desk, images='[extract]\nstride-px = 32\n[select]\nstage-range = "4-6"\n')
     flyannot("run c.toml", code=0)
     out = desk / "results"
     flyannot("run c.toml --corrections corrections.csv", code=0)
     kept = {name: (out / "before" / name).read_bytes() for name in ("predictions.h5", "scores.json")}
 
+    n = 0
+
     def said_and_changes():
+        nonlocal n
+        n += 1
         (out / "predictions.h5").unlink()
-        said = flyannot("run c.toml --corrections corrections.csv", code=0).err
+        said = flyannot("run c.toml --step annotate --corrections corrections.csv", code=0).err
         return said, [row["change"] for row in rows_of_csv(out / "predictions.csv") if row["change"]]
 
     said, changes = said_and_changes()
@@ -185,6 +191,7 @@ def test_answers_before_that_are_damaged_or_of_another_run_are_left_out_and_name
     shutil.rmtree(out / "before")
     said, changes = said_and_changes()
     assert "before" not in said and not changes
+    record_property("trials", n)
 
 
 def test_a_table_of_annotations_keeps_what_it_cannot_say(flyannot, desk):

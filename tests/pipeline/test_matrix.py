@@ -188,7 +188,7 @@ WRONG = {
     "learn-dict absent.npy -o d.h5": ("no such file: absent.npy", 2),
     "learn-dict bad.npy -o d.h5 --n-atoms 5": ("bad.npy has nan in row 77, column 2", 65),
     "learn-dict bad.npy -o d.h5 --n-atoms 5 --data-parallel 2": ("bad.npy has nan in row 77, column 2", 65),
-    "learn-dict zero.npy -o d.h5 --n-atoms 5": ("0 usable", 65),
+    "learn-dict zero.npy -o d.h5 --n-atoms 5": ("0 of ", 65),
     "code X.npy good.h5 -o c.h5 --stage-range 4-6": ("holds no stage range 4-6", 2),
     "code bad.npy good.h5 -o c.h5": ("bad.npy has nan in row 77, column 2", 65),
     "code narrow.npy good.h5 -o c.h5": ("narrow.npy has 11 columns, and atoms of good.h5 have 12", 65),

@@ -114,7 +114,7 @@ def test_a_part_of_a_job_that_was_killed_is_no_hindrance(flyannot, place):
 
 
 def test_an_output_folder_may_be_a_link(flyannot, place, tmp_path, monkeypatch):
-    """Beside the target of the link lies another data set of the same name."""
+    """Beside the target of the link lies another data set of the same name; the report has the same bytes."""
     scratch = tmp_path / "scratch" / "results"
     scratch.mkdir(parents=True)
     table = shutil.copytree(place / "embryos", scratch.parent / "embryos") / "images.csv"
@@ -122,10 +122,15 @@ def test_an_output_folder_may_be_a_link(flyannot, place, tmp_path, monkeypatch):
     flyannot("run c.toml -o whole/results --step extract", code=0)
     (place / "results").symlink_to(scratch)
     flyannot("workflow c.toml -o Snakefile", code=0)
+    pages = set()
     for folder, line in ((scratch, "run run.toml"), (place, "run results/run.toml"), (place, "run c.toml")):
         monkeypatch.chdir(folder)
         flyannot(f"{line} --step extract", code=0)
+        flyannot(f"{line} --step report", code=0)
+        pages.add((scratch / "report.html").read_bytes())
+        (scratch / "report.html").unlink()
         assert (scratch / "descriptors.h5").read_bytes() == (place / "whole/results" / FILES[0]).read_bytes()
         if line == "run run.toml":
             (scratch / "descriptors.h5").unlink()
+    assert len(pages) == 1
     assert re.search(r"^extract +done", flyannot("status results", code=0).out, re.MULTILINE)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from flyannot.encode.groups import unit_rows
 from flyannot.sparse.coders.cd import encode
-from flyannot.terms.feature_rows import CholeskyBasis, cross_products, inner_products, unit_rows
+from flyannot.terms.feature_rows import CholeskyBasis, cross_products, inner_products
 from flyannot.terms.ridge import Ridge
 from flyannot.terms.siso import FRACTION, Siso
 from tests.terms.labelled_kinds import labelled

@@ -15,21 +15,15 @@ class Solver(BaseSolver):
 
     def set_objective(self, X, D, lam, task):
         self.X, self.D = X, D
-        self.options = {
-            "alpha": lam,
-            "dict_init": D,
-            "learner_params": {"variant": self.variant},
-            "random_state": 0,
-        }
+        self.options = {"alpha": lam, "dict_init": D, "random_state": 0}
+        self.options["learner_params"] = {"variant": self.variant}
 
     def warm_up(self):
         self.run(1)
 
     def run(self, n_iter):
-        learned = (
-            DictionaryLearning(len(self.D), max_iter=n_iter, **self.options).fit(self.X) if n_iter else None
-        )
-        self.learned = self.D if learned is None else learned.components_
+        learner = DictionaryLearning(len(self.D), max_iter=n_iter, **self.options)
+        self.learned = learner.fit(self.X).components_ if n_iter else self.D
 
     def get_result(self):
         return {"D": self.learned}

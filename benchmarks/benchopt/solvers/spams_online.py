@@ -17,15 +17,9 @@ class Solver(BaseSolver):
         self.X, self.D, self.lam = np.asfortranarray(X.T), np.asfortranarray(D.T), lam
 
     def run(self, n_iter):
-        n_batches = n_iter * self.X.shape[1] // self.batch_size
-        rules = {
-            "mode": 2,
-            "lambda1": self.lam,
-            "batchsize": self.batch_size,
-            "numThreads": 1,
-            "verbose": False,
-        }
-        self.learned = spams.trainDL(self.X, D=self.D, iter=n_batches, **rules) if n_iter else self.D
+        rules = {"mode": 2, "lambda1": self.lam, "batchsize": self.batch_size, "numThreads": 1}
+        rules |= {"iter": n_iter * self.X.shape[1] // self.batch_size, "verbose": False}
+        self.learned = spams.trainDL(self.X, D=self.D, **rules) if n_iter else self.D
 
     def get_result(self):
         return {"D": self.learned.T}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES, match_stage_range_name
-from flyannot.base.text import clean_name
-from flyannot.dataset.table_warnings import is_no_name, warn_about
+from flyannot.base.text import clean_name, is_unknown
+from flyannot.dataset.table_warnings import warn_about
 from flyannot.files.tables import read_table
 
 UNKNOWN_STAGE = "unknown stage"
@@ -120,7 +120,7 @@ def read_genes(path):
         faults = []
         try:
             for _, (fbgn, symbol, cg, synonyms) in read_table(path, columns[:2], columns[2:], faults=faults):
-                if not is_no_name(symbol, "gene"):
+                if not is_unknown(symbol, "gene"):
                     genes.add(fbgn, clean_name(symbol), cg, re.split("[|,]", synonyms))
         except InputError as error:
             errors.append(error)
@@ -171,7 +171,7 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log):
     images = {}
     for term, row, gene, stage_range in _iterate_items(placed_terms, same):
         key = gene.gene_id, stage_range, term
-        is_term = not is_no_name(term, "term")
+        is_term = not is_unknown(term, "term")
         if is_term and key not in terms:
             terms[key] = {"gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range, "term": term}
             log.take("terms")
@@ -229,7 +229,7 @@ def _resolve_rows(rows, genes, log, sort, nothing):
         stage_range = parse_published_stage(row.stage)
         detail = ""
         try:
-            names = [name for name in row.names if not is_no_name(name, "gene")]
+            names = [name for name in row.names if not is_unknown(name, "gene")]
             gene = genes.find(*names, fbgn=row.fbgn)
             reason = (not gene and NO_GENE) or (not row.items and nothing)
         except AmbiguousGene as unclear:

@@ -1,6 +1,7 @@
 """Rows of tables as others publish them; a row that cannot be used is reported, and is no error."""
 
 import ast
+import re
 import warnings
 
 from flyannot.base.text import escape_unprintable, is_valid_cell
@@ -11,7 +12,8 @@ _MOST_SHOWN = 100  # letters of a cell in a row that cannot be used
 
 BAD_ROW = "not a row of a table"
 CONTROL = "a control character"
-NO_TUPLE = "not a tuple of texts"
+NO_TUPLE = "neither one name nor a tuple such as ('a', 'b')"
+_ONE_TEXT = re.compile(r"""[^'"()\[\]{},;|\\]+""")
 
 
 def read_source_rows(path):
@@ -41,6 +43,8 @@ def read_source_rows(path):
 def parse_python_texts(text):
     """Return the texts of a tuple or list that is written as Python prints it; no code is run.
 
+    A plain text, such as an address or a term, is the only text of the list.
+
     Raises
     ------
     ValueError
@@ -51,7 +55,7 @@ def parse_python_texts(text):
             warnings.simplefilter("ignore")  # Python warns about backslashes
             texts = ast.literal_eval(text[:_MOST_TEXT])  # a longer text is cut, and then is no tuple
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-        texts = None
+        texts = [text] if _ONE_TEXT.fullmatch(text) else None
     if not isinstance(texts, tuple | list) or not all(isinstance(word, str) for word in texts):
         raise ValueError(NO_TUPLE)
     texts = [" ".join(word.split()) for word in texts]

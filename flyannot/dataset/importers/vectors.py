@@ -15,9 +15,8 @@ import numpy as np
 from flyannot.base.errors import DataError, FlyannotError, InputError
 from flyannot.base.packages import import_optional
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
-from flyannot.base.text import clean_name, is_valid_cell
+from flyannot.base.text import clean_name, is_unknown, is_valid_cell
 from flyannot.base.views import parse_view
-from flyannot.dataset.table_warnings import is_no_name
 from flyannot.files.text_files import open_regular_file, unpacked_size_limit
 from flyannot.jobs.subprocess_call import SubprocessDied, call_in_subprocess
 
@@ -131,7 +130,7 @@ def read_vectors(path):
             raise InputError(f"{path}: {name} {unfit!r}: a control character, or no Unicode", fix="rename it")
     columns["gene"] = list(map(clean_name, columns["gene"]))
     for row, gene in enumerate(columns["gene"], start=1):
-        if gene and is_no_name(gene, "gene"):
+        if gene and is_unknown(gene, "gene"):
             fix = "write its symbol, or leave it empty"
             raise InputError(f'{path}, row {row}: the gene "{gene}" is no name', fix=fix)
     stage_ranges = [parse_stage_range(text) for text in columns["stage_range"]]

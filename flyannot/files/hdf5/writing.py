@@ -255,7 +255,7 @@ class OutputFile:
 
         Bytes that cannot be read, as after an error, are set to zero, so that HDF5 continues.
         """
-        n_read = self._call_unless_failed(self._file.readinto, buffer) or 0
+        n_read = self._call_unless_failed(self._file.readinto, buffer)
         view = memoryview(buffer).cast("B")
         view[n_read:] = bytes(len(view) - n_read)
         return len(view)
@@ -269,13 +269,14 @@ class OutputFile:
     def _call_unless_failed(self, operation, *arguments):
         """Call a method of the underlying file with some arguments, and return its result.
 
-        An OSError is not raised but kept in `error`, and None is returned.  After an error, further calls do
-        nothing and return None, except a call of `close`.
+        An OSError is not raised but kept in `error`, and 0 is returned.  After an error, further calls do
+        nothing and return 0, except a call of `close`.  HDF5 takes 0 as a position or a number of bytes.
         """
         if self.error is not None and operation != self._file.close:
-            return None
+            return 0
         try:
             return operation(*arguments)
         except OSError as error:
-            self.error = self.error or error
-            return None
+            # A traceback would keep objects of HDF5, which crashes if Python ends before they do.
+            self.error = self.error or error.with_traceback(None)
+            return 0

@@ -99,7 +99,8 @@ class SCCVariant:
 VARIANTS = {
     # The authors' program: random sweeps, h over the last epoch and this one, atoms on the unit sphere.
     "released": SCCVariant(_random_orders, keeps_all=False, rescale_above=0.0),
-    # The paper: cyclic sweeps, h over all epochs, atoms in the unit ball.
+    # The paper: cyclic sweeps, h over all epochs, atoms in the unit ball.  The paper visits samples
+    # by number.  Every variant here visits them in a new random order in each epoch.
     "paper": SCCVariant(_cyclic_order, keeps_all=True, rescale_above=1.0),
     # Ours.  A first visit of the authors' program starts from the zero code.  One sweep in random order
     # then gives early atoms what later atoms explain better: its objective is about 10% above that of
@@ -127,8 +128,8 @@ class SCCOptions(Options):
     variant: str = option(
         "quick",
         ChoiceType(VARIANTS),
-        "released is the authors' program, paper is the published algorithm, and quick is ours, which "
-        "reaches a lower objective sooner.",
+        "released is the authors' program, paper is the published algorithm with samples in random order, "
+        "and quick is ours, which reaches a lower objective sooner.",
     )
     n_sweeps: int | None = option(
         None,
