@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
-from flyannot.estimators.image_patches import validate_estimator_input
+from flyannot.estimators.image_patches import dense_blocks, dense_rows, validate_estimator_input
 from flyannot.estimators.sparse_coder import BaseSparseCoder
 from flyannot.jobs.progress_events import log_or_print
 from flyannot.jobs.resources import require_memory
@@ -51,6 +52,20 @@ class DictionaryLearning(BaseSparseCoder):
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.
     max_iter : int, optional
         Epochs, passes over all samples.  By default 3 for scc, 10 for its other variants and other learners.
+    learner_params : dict, optional
+        The learner's own options, such as {"variant": "released"} for scc; docs/commands.md lists them.
+    positive_code, positive_dict : bool
+        Whether codes, or the entries of atoms, must not be negative; scc only.
+    random_state : int, RandomState, Generator or None
+
+    Other Parameters
+    ----------------
+    coder, tol, sparse_output, n_jobs
+        As in `SparseCoder`, for `transform`; they do not change what is learned.
+    dict_init : array (n_components, n_features), optional
+        Initial atoms; longer atoms are scaled to norm 1.  A zero atom, which could not learn, begins as a
+        random sample.  By default all atoms begin as random samples.  If there are too few samples, the
+        other atoms begin near one of them.
     objective_tol : float, optional
         Stop when the objective falls by less than this fraction in an epoch.
     callback : callable, optional
@@ -58,17 +73,6 @@ class DictionaryLearning(BaseSparseCoder):
         If it returns True or raises StopIteration, `fit` stops early, and the estimator is fitted.
     verbose : bool
         Log one line per record: to the logger "flyannot", or to stderr if logging is not set up.
-    learner_params : dict, optional
-        The learner's own options, such as {"variant": "released"} for scc; docs/commands.md lists them.
-    dict_init : array (n_components, n_features), optional
-        Initial atoms; longer atoms are scaled to norm 1.  A zero atom, which could not learn, begins as a
-        random sample.  By default all atoms begin as random samples.  If there are too few samples, the
-        other atoms begin near one of them.
-    positive_code, positive_dict : bool
-        Whether codes, or the entries of atoms, must not be negative; scc only.
-    coder, tol, sparse_output, n_jobs
-        As in `SparseCoder`, for `transform`; they do not change what is learned.
-    random_state : int, RandomState, Generator or None
 
     Attributes
     ----------
@@ -101,16 +105,16 @@ class DictionaryLearning(BaseSparseCoder):
         alpha: float | None = None,
         max_iter: int | None = None,
         learner_params: Mapping[str, Any] | None = None,
-        objective_tol: float | None = None,
-        callback: Callable[[Any], object] | None = None,
-        dict_init: ArrayLike | None = None,
         positive_code: bool = False,
         positive_dict: bool = False,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
         coder: str = "cd",
         tol: float = 1e-4,
         sparse_output: bool = False,
         n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        dict_init: ArrayLike | None = None,
+        objective_tol: float | None = None,
+        callback: Callable[[Any], object] | None = None,
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components
@@ -135,11 +139,11 @@ class DictionaryLearning(BaseSparseCoder):
 
         Parameters
         ----------
-        X : array-like (n_samples, n_features), or ImagePatches of descriptors
+        X : array-like or sparse matrix (n_samples, n_features), or ImagePatches of descriptors
         """
-        X, _ = validate_estimator_input(self, X, reset=True, **self._nan_options())
+        X, _ = validate_estimator_input(self, X, reset=True, **self._input_options())
         rng = _generator(self.random_state)
-        X = self._scaled(X, is_first=True)
+        X = dense_rows(self._scaled(X, is_first=True))
         learner = self._learner(X, self._initial_atoms(X, rng))
         self.trace_ = []
         for record in learn_dictionary(X, learner, n_epochs=self._n_epochs(), rng=rng):
@@ -188,12 +192,12 @@ class DictionaryLearning(BaseSparseCoder):
 
         Parameters
         ----------
-        X : array-like (n_samples, n_features), or ImagePatches of descriptors
+        X : array-like or sparse matrix (n_samples, n_features), or ImagePatches of descriptors
         y : ignored
         """
         is_first = not hasattr(self, "components_")
-        X, _ = validate_estimator_input(self, X, reset=is_first, **self._nan_options())
-        X = self._scaled(X, is_first=is_first)
+        X, _ = validate_estimator_input(self, X, reset=is_first, **self._input_options())
+        X = dense_rows(self._scaled(X, is_first=is_first))
         rng = _generator(self.random_state) if is_first else self._rng
         learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_)
         if not is_first:
@@ -309,8 +313,9 @@ class DictionaryLearning(BaseSparseCoder):
         -------
         D : float array (n_atoms, n_features)
         """
-        usable = X > 0 if self.positive_dict else np.nan_to_num(X)
-        n_usable = int(usable.any(axis=1).sum())
+        n_usable = 0
+        for _, Xb in dense_blocks(X):
+            n_usable += int((Xb > 0 if self.positive_dict else np.nan_to_num(Xb)).any(axis=1).sum())
         if not n_usable:
             raise InputError("no sample of X can start an atom: all are zero", fix="give dict_init")
         D = random_patches(X, min(n_atoms, n_usable), rng, positive=self.positive_dict)
@@ -341,11 +346,12 @@ def sample_scale(X):
 
     Parameters
     ----------
-    X : float array (n_samples, n_features), may contain NaN
+    X : float array or CSR matrix (n_samples, n_features), may contain NaN; not copied
 
     Returns
     -------
     scale : float, 1 for samples of usual size
     """
-    largest = max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)) if X.size else 0.0  # no copy
+    values = X.data if sp.issparse(X) else X
+    largest = max(np.fmax.reduce(values, axis=None), -np.fmin.reduce(values, axis=None)) if X.size else 0.0
     return power_of_two_scale(float(largest) * np.sqrt(X.shape[1]))

@@ -95,11 +95,14 @@ def _as_image_patches(X):
     return None
 
 
+_BLOCK_BYTES = 2**26  # dense rows of a CSR matrix at a time
+
 # The numbers that estimators take as parameters, with their types.
 _NUMBERS = {
     "alpha": FloatType(above=0),
     "tol": FloatType(least=0),
     "objective_tol": FloatType(),
+    "n_nonzero_coefs": IntegerType(),
     "max_iter": IntegerType(most=2**31 - 1),
     "n_jobs": IntegerType(least=-(2**63)),
 }
@@ -112,7 +115,11 @@ def _validate_numbers(estimator):
     """
     for name, value in estimator.get_params(deep=False).items():
         kind = _NUMBERS.get(name)
-        if kind is None or value is None:
+        if (
+            kind is None
+            or value is None
+            or (name == "alpha" and np.ndim(value) == 1 and hasattr(estimator, "n_nonzero_coefs"))
+        ):
             continue
         expected = Integral if isinstance(kind, IntegerType) else Real
         try:
@@ -123,6 +130,33 @@ def _validate_numbers(estimator):
             raise InputError(
                 f"{name} is {value!r}, and must be {what}", fix=f"choose another {name}"
             ) from None
+
+
+class DenseRows:
+    """The rows of a CSR matrix, read as dense arrays by an index; `shape` and `dtype` are of the matrix."""
+
+    def __init__(self, matrix):
+        self._matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, rows):
+        return self._matrix[rows].toarray()
+
+
+def dense_rows(X):
+    """Return `DenseRows` of a CSR matrix X, and any other X itself."""
+    return DenseRows(X) if sp.issparse(X) else X
+
+
+def dense_blocks(X):
+    """Yield (rows, array) for slices of the rows of X: all rows of an array, some of `dense_rows`."""
+    X = dense_rows(X)
+    length = _BLOCK_BYTES // (X.shape[1] * X.dtype.itemsize) if isinstance(X, DenseRows) else len(X)
+    for start in range(0, len(X), max(1, length)):
+        rows = slice(start, min(len(X), start + max(1, length)))
+        yield rows, X[rows]
 
 
 def validate_estimator_input(estimator, X, *, reset, **options):
@@ -138,7 +172,7 @@ def validate_estimator_input(estimator, X, *, reset, **options):
 
     Returns
     -------
-    rows : array (n_samples, n_features), float32 or float64
+    rows : array (n_samples, n_features), float32 or float64, or a CSR matrix if `options` accept it
     patches : ImagePatches, or None if X is a plain matrix
     """
     _validate_numbers(estimator)

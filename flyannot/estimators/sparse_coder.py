@@ -5,20 +5,24 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import parse_stage_range
-from flyannot.estimators.image_patches import ImagePatches, validate_estimator_input
+from flyannot.estimators.image_patches import ImagePatches, dense_blocks, validate_estimator_input
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.jobs.resources import available_cpus
 from flyannot.pipeline.engine.inputs import choose_stage_range, dictionary_lam, has_positive_codes
-from flyannot.sparse.coders import CODERS
+from flyannot.sparse.coders import CODERS, gram_for
+from flyannot.sparse.coders.blocks import Codes
 from flyannot.sparse.coders.cd import encode_nonnegative
+from flyannot.sparse.coders.omp import encode_omp
 from flyannot.sparse.coders.verified import warn_unconverged
 from flyannot.sparse.fit import default_lam
 from flyannot.sparse.missing_values import encode_observed, split_by_missing_pattern
@@ -32,6 +36,8 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     n_jobs.
     """
 
+    __metadata_request__inverse_transform = {"Z": UNUSED}  # Z is the input, not metadata to route
+
     def transform(self, X: ImagePatches | ArrayLike) -> Any:
         """Compute the sparse code z of every sample x: the minimum of 1/2 |x - z D|^2 + alpha |z|_1.
 
@@ -39,7 +45,7 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
         Parameters
         ----------
-        X : array-like (n_samples, n_features), or ImagePatches of descriptors
+        X : array-like or sparse matrix (n_samples, n_features), or ImagePatches of descriptors
 
         Returns
         -------
@@ -47,7 +53,7 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             For ImagePatches, a copy of them with a CSR matrix of codes as `rows`.
         """
         D = self._atoms()
-        X, patches = validate_estimator_input(self, X, reset=False, **self._nan_options())
+        X, patches = validate_estimator_input(self, X, reset=False, **self._input_options())
         Z = self._encode(X, D)
         if patches is not None:
             return patches.with_rows(Z)
@@ -77,16 +83,18 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
         Parameters
         ----------
-        X : array-like (n_samples, n_features), or ImagePatches of descriptors
+        X : array-like or sparse matrix (n_samples, n_features), or ImagePatches of descriptors
         y : ignored
         """
         D = self._atoms()
-        X, _ = validate_estimator_input(self, X, reset=False, **self._nan_options())
+        X, _ = validate_estimator_input(self, X, reset=False, **self._input_options())
         Z = self._encode(X, D)
         alpha = self._alpha(X.shape[1])
-        values = np.full(len(X), np.nan)
-        for rows, Xk, Dk, lam in split_by_missing_pattern(X, D, alpha):
-            values[rows] = objective(Xk, Dk, Z[rows], lam)
+        values = np.full(X.shape[0], np.nan)
+        for rows, Xb in dense_blocks(X):
+            for of_block, Xk, Dk, lam in split_by_missing_pattern(Xb, D, _at(alpha, rows)):
+                here = np.arange(rows.start, rows.stop)[of_block]
+                values[here] = objective(Xk, Dk, Z[here], lam)
         return -float(values[~np.isnan(values)].mean())
 
     def _encode(self, X, D):
@@ -94,17 +102,24 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
         The result is a CSR matrix (n_samples, n_components).
         """
+        self._require_features(X, D)
+        D = D.astype(X.dtype)
+        encode = self._block_coder(D)
+        alpha = self._alpha(X.shape[1])
+        blocks = [encode(Xb, _at(alpha, rows)) for rows, Xb in dense_blocks(X)]
+        warn_unconverged(np.concatenate([gaps for _, gaps in blocks]), self.tol)
+        return blocks[0].Z if len(blocks) == 1 else sp.vstack([Z for Z, _ in blocks], format="csr")
+
+    def _block_coder(self, D):
+        """Return the function that computes `Codes` over the atoms D from samples (an array) and alpha."""
         encode = CODERS[self.coder]
         if self.positive_code:
             if self.coder != "cd":
                 fault = f"the coder {self.coder} cannot exclude negative codes"
                 raise InputError(fault, fix='choose coder="cd"')
             encode = encode_nonnegative
-        self._require_features(X, D)
-        rules = {"tol": self.tol, "n_threads": resolve_n_jobs(self.n_jobs)}
-        Z, gaps = encode_observed(encode, X, D.astype(X.dtype), self._alpha(X.shape[1]), **rules)
-        warn_unconverged(gaps, self.tol)
-        return Z
+        rules = {"tol": self.tol, "n_threads": resolve_n_jobs(self.n_jobs), "gram": gram_for(self.coder, D)}
+        return lambda X, alpha: encode_observed(encode, X, D, alpha, **rules)
 
     def _require_features(self, X, D):
         if X.shape[1] != D.shape[1]:
@@ -115,9 +130,10 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _takes_missing_values(self):
         return False
 
-    def _nan_options(self):
-        """Return the arguments by which `validate_estimator_input` allows NaN if the learner takes it."""
-        return {"ensure_all_finite": "allow-nan" if self._takes_missing_values() else True}
+    def _input_options(self):
+        """Return the arguments by which `validate_estimator_input` allows CSR, and NaN if it may be."""
+        is_finite = "allow-nan" if self._takes_missing_values() else True
+        return {"accept_sparse": "csr", "ensure_all_finite": is_finite}
 
     def _alpha(self, n_features):
         return default_lam(n_features) if self.alpha is None else self.alpha
@@ -129,6 +145,7 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self._takes_missing_values()
         return tags
 
@@ -143,12 +160,16 @@ class SparseCoder(BaseSparseCoder):
     dictionary : array (n_components, n_features), optional
         D, one atom per row, of any norm.  By default the samples given to `fit`, scaled to norm 1.  Every
         sample is then written as a sum of few of them (Wright et al., IEEE TPAMI 31(2), 2009).
-    coder : one of `CODERS`
-        The solver.  All solvers find the same codes; "cd" is the fastest.
-    alpha : float > 0, optional
+    coder : one of `CODERS`, or "omp"
+        The solver.  All find the same codes, and "cd" is the fastest.  "omp", orthogonal matching pursuit,
+        ignores alpha, and chooses at most `n_nonzero_coefs` atoms one after the other.
+    alpha : float > 0, optional, or array (n_samples,) of one for each sample of `transform`
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.
     tol : float
-        Largest duality gap of a code, as a fraction of 1/2 |x|^2.
+        Largest duality gap of a code, as a fraction of 1/2 |x|^2.  For "omp", the fraction of |x|^2 that
+        needs no more atoms.
+    n_nonzero_coefs : int, optional
+        Most non-zeros of a code of "omp"; by default a tenth of the features, as in scikit-learn.
     positive_code : bool
         Whether codes must not be negative; coder "cd" only.
     sparse_output : bool
@@ -175,8 +196,9 @@ class SparseCoder(BaseSparseCoder):
         dictionary: ArrayLike | None = None,
         *,
         coder: str = "cd",
-        alpha: float | None = None,
+        alpha: float | ArrayLike | None = None,
         tol: float = 1e-4,
+        n_nonzero_coefs: int | None = None,
         positive_code: bool = False,
         sparse_output: bool = False,
         n_jobs: int | None = None,
@@ -185,6 +207,7 @@ class SparseCoder(BaseSparseCoder):
         self.coder = coder
         self.alpha = alpha
         self.tol = tol
+        self.n_nonzero_coefs = n_nonzero_coefs
         self.positive_code = positive_code
         self.sparse_output = sparse_output
         self.n_jobs = n_jobs
@@ -214,10 +237,11 @@ class SparseCoder(BaseSparseCoder):
 
         Parameters
         ----------
-        X : array-like (n_samples, n_features), or ImagePatches of descriptors
+        X : array-like or sparse matrix (n_samples, n_features), or ImagePatches of descriptors
         """
-        X, _ = validate_estimator_input(self, X, reset=True)
+        X, _ = validate_estimator_input(self, X, reset=True, accept_sparse="csr")
         if self.dictionary is None:
+            X = X.toarray() if sp.issparse(X) else X
             norms = np.linalg.norm(X, axis=1, keepdims=True)
             self.components_ = X / np.where(norms > 0, norms, 1)
         else:
@@ -237,8 +261,25 @@ class SparseCoder(BaseSparseCoder):
             )
         return D if D.dtype == np.float32 else D.astype(np.float64)
 
+    def _block_coder(self, D):
+        if self.coder != "omp":
+            return super()._block_coder(D)
+        if self.positive_code:
+            raise InputError("the coder omp cannot exclude negative codes", fix='choose coder="cd"')
+        n_nonzeros = self.n_nonzero_coefs or max(1, D.shape[1] // 10)
+        rules = {"tol": self.tol, "n_threads": resolve_n_jobs(self.n_jobs)}
+        return lambda X, _: Codes(encode_omp(X, D, n_nonzeros, **rules), np.zeros(len(X)))
+
+    def _alpha(self, n_features):
+        return 0.0 if self.coder == "omp" else super()._alpha(n_features)
+
     def __sklearn_is_fitted__(self):
         return self.dictionary is not None or hasattr(self, "components_")
+
+
+def _at(alpha, rows):
+    """Return alpha for some rows, which are a slice; alpha is one number, or one for each sample."""
+    return np.asarray(alpha)[rows] if np.ndim(alpha) else alpha
 
 
 def resolve_n_jobs(n_jobs):

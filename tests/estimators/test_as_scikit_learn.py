@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from flyannot import DictionaryLearning, SparseCoder
+from flyannot.estimators import image_patches
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import duality_gap, objective
@@ -88,6 +89,35 @@ def test_codes_that_miss_the_tolerance_are_warned_of_once_a_call(coder, n_jobs, 
     if coder == "cd":
         gaps = 2 * duality_gap(X, D, model.transform(X), 1e-7)
         assert gaps.max() == pytest.approx(gap, rel=0.05, abs=1e-14) and missed >= (gaps > 1e-12).sum() > 0
+
+
+def test_a_sparse_matrix_gives_the_bits_of_a_dense_one(X, rng, monkeypatch):
+    """Read it in blocks of three samples, for every coder and learner, with one alpha each or one for all."""
+    monkeypatch.setattr(image_patches, "_BLOCK_BYTES", 8 * X.shape[1] * 3)
+    X[rng.random(X.shape) < 0.5] = 0
+    D, matrix = rng.normal(size=(12, 8)), sp.csc_array(X)
+    for coder in (*CODERS, "nonnegative", "omp"):
+        for alpha in (0.1, np.geomspace(0.01, 1, len(X))):
+            model = coder_of(coder, D, alpha=alpha)
+            assert np.array_equal(model.transform(matrix), model.transform(X))
+            assert model.score(matrix) == pytest.approx(model.score(X), rel=1e-12)
+    assert np.array_equal(SparseCoder().fit(matrix).components_, SparseCoder().fit(X).components_)
+    for learner in LEARNERS:
+        model, other = (learned(A, learner=learner, max_iter=2).partial_fit(A) for A in (matrix, X))
+        assert np.array_equal(model.components_, other.components_)
+
+
+def test_pursuit_counts_its_atoms_and_is_refused_where_it_cannot_serve(X, rng):
+    model = SparseCoder(rng.normal(size=(12, 8)), coder="omp", n_nonzero_coefs=3)
+    assert str(model.get_metadata_routing()) == "{}", "the codes of inverse_transform are no metadata"
+    Z = model.transform(X)
+    assert (np.count_nonzero(Z, axis=1) == 3).all()
+    rest = X - model.inverse_transform(Z)
+    assert model.score(X) == pytest.approx(-0.5 * np.square(rest).sum(axis=1).mean())
+    with pytest.raises(ValueError, match="omp cannot exclude negative codes"):
+        model.set_params(positive_code=True).transform(X)
+    with pytest.raises(ValueError, match="alpha is"):
+        DictionaryLearning(alpha=np.ones(10)).fit(X)
 
 
 # --- learning ---

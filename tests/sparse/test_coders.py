@@ -3,16 +3,18 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.linear_model import Lasso
+from sklearn.linear_model import Lasso, orthogonal_mp_gram
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.sparse.coders import CODERS, gram_for
 from flyannot.sparse.coders.cd import make_scratch
+from flyannot.sparse.coders.omp import encode_omp
 from flyannot.sparse.objective import objective
 from flyannot.sparse.simd.product import gram_matrix
 from tests.sparse.optimality import kkt_violation, lam_max, relative_gap
-from tests.sparse.torture import coders
-from tests.sparse.twins import slow_codes
+from tests.sparse.torture import DICTIONARIES, coders
+from tests.sparse.torture import problem as torture_problem
+from tests.sparse.twins import slow_codes, slow_pursuit
 
 EVERY_CODER = pytest.mark.parametrize("name", CODERS)
 BOTH_TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -143,6 +145,8 @@ def test_what_float32_cannot_tell_is_solved_in_float64(rng):
     Z = CODERS["cd"](X, D, lam, tol=1e-4)
     assert Z.dtype == np.float32
     assert (relative_gap(X, D, Z, lam) <= 1e-4).all()
+    fine, exact = (CODERS["cd"](*A, 30 * lam, tol=1e-6) for A in ((X, D), (X.astype(float), D.astype(float))))
+    assert (fine != exact.astype(np.float32)).nnz == 0
 
 
 @BOTH_TYPES
@@ -165,3 +169,50 @@ def test_a_non_negative_code_begins_from_the_positive_entries_of_a_start(problem
     assert (again.data >= 0).all()
     assert (objective(X, D, again, lam) <= objective(X, D, start.maximum(0), lam) * (1 + 1e-12)).all()
     assert (encode(X, D, lam, start=Z) != Z).nnz == 0
+
+
+@EVERY_CODER
+def test_every_sample_may_have_its_own_lam(name, problem, rng):
+    X, D = problem
+    lam = lam_max(X, D) * np.geomspace(1e-3, 1, len(X))
+    Z = CODERS[name](X, D, lam, tol=1e-9)
+    again = CODERS[name](X, D, lam, tol=1e-9, start=Z)
+    for i, weight in enumerate(lam):
+        alone = CODERS[name](X[i : i + 1], D, weight, tol=1e-9)
+        for same in (Z[i], again[i]):
+            np.testing.assert_allclose(same.toarray(), alone.toarray(), atol=1e-6)
+    for wrong in (lam[:3], -lam, lam * np.nan):
+        with pytest.raises(InputError, match="one positive number per sample"):
+            CODERS[name](X, D, wrong)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
+def test_pursuit_chooses_the_atoms_of_the_slow_twin_and_of_scikit_learn(problem, scale):
+    X, D = problem
+    unit = D / np.maximum(np.linalg.norm(D, axis=1, keepdims=True), 1e-300)
+    for n in (1, 3, 7):
+        Z = encode_omp(scale * X, D, n, tol=0)
+        np.testing.assert_allclose(Z.toarray() / scale, slow_pursuit(X, D, n), atol=1e-9)
+        theirs = orthogonal_mp_gram(unit @ unit.T, unit @ X[:4].T, n_nonzero_coefs=n).T
+        np.testing.assert_allclose(encode_omp(X[:4], unit, n, tol=0).toarray(), theirs, atol=1e-9)
+    single = encode_omp(*(A.astype(np.float32) for A in (X, D)), 3, tol=0)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single.toarray(), slow_pursuit(X, D, 3), atol=1e-5)
+    rest = np.square(X - (encode_omp(X, D, 12, tol=0.1) @ D)).sum(axis=1)
+    assert (rest <= 0.1 * np.square(X).sum(axis=1)).all()
+    with pytest.raises(InputError, match="0 non-zeros"):
+        encode_omp(X, D, 0)
+
+
+@BOTH_TYPES
+@pytest.mark.parametrize("name", DICTIONARIES)
+def test_pursuit_fits_by_least_squares_over_atoms_that_depend(name, dtype, rng):
+    """Check every residual, and that samples have the same bits in any company and with any threads."""
+    X, D = torture_problem(name, 300, dtype, rng)
+    Z = encode_omp(X, D, 8, tol=0)
+    R = X.astype(float) - Z.astype(float) @ D.astype(float)
+    assert (np.diff(Z.indptr) <= 8).all() and Z.has_canonical_format and Z.dtype == dtype
+    sizes = 1 + np.asarray(abs(Z).sum(axis=1)).ravel()
+    pulls = np.abs(R @ D.T.astype(float) * (Z.toarray() != 0)).max(axis=1)
+    assert (pulls <= 8 * np.finfo(dtype).eps * sizes + (1e-10 if dtype == np.float64 else 1e-5)).all()
+    assert (encode_omp(X[100:], D, 8, tol=0, n_threads=2) != Z[100:]).nnz == 0

@@ -37,6 +37,17 @@ def slow_codes(X, D, lam):
     return np.array([slow_lasso(x, D, lam) for x in X]).reshape(len(X), len(D))
 
 
+def slow_pursuit(X, D, n_nonzeros):
+    """Return codes by orthogonal matching pursuit, each step from its definition; atoms of norm 0 or more."""
+    Z, norms = np.zeros((len(X), len(D))), np.maximum(np.linalg.norm(D, axis=1), 1e-300)
+    for x, z in zip(X, Z):
+        chosen = []
+        for _ in range(n_nonzeros if x.any() else 0):
+            chosen.append(int(np.abs(D @ (x - z @ D) / norms).argmax()))
+            z[chosen] = np.linalg.lstsq(D[chosen].T, x)[0]
+    return Z
+
+
 def slow_objective(x, D, z, lam):
     """Return 1/2 |x - z D|^2 + lam |z|_1 of one sample, term by term."""
     fit = sum(z_k * atom for z_k, atom in zip(z, D))

@@ -10,6 +10,8 @@ duality gaps or None.  Gaps that a coder reports are hints: they are checked out
 of a call are measured if one of these gaps is wrong (module `verified`).  Codes that miss the tolerance are
 solved again.
 
+Orthogonal matching pursuit (module `omp`) solves another problem, and is called by itself.
+
 The decorated function is
 
     encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1) -> Z
@@ -20,7 +22,7 @@ X : float array (n_samples, n_features)
     float32, otherwise float64.  Zero samples are valid.
 D : float array (n_atoms, n_features)
     Atoms of any norm.  Codes of zero atoms are zero.
-lam : float > 0, weight of the L1 norm
+lam : float > 0, weight of the L1 norm, or float array (n_samples,) of one weight per sample
 tol : float
     A sample is done when its duality gap is at most tol / 2 |x|^2, from its own residual in float64.
 max_sweeps : int, most passes over all atoms for one sample

@@ -177,7 +177,10 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
     dtype = np.dtype(dtype or X.dtype)
     n_atoms = len(problem.gram)
     start = _start_arrays(start, len(X), X.dtype)
-    rounding = product_rounding_error(X.shape[1], dtype) * norms.max(initial=0)
+    rounding = product_rounding_error(X.shape[1], X.dtype)
+    if dtype != X.dtype:
+        rounding += float(np.finfo(dtype).eps)  # of the codes
+    rounding *= norms.max(initial=0)
 
     def solve_every_nth(first):
         scratch = new_scratch()
@@ -243,7 +246,7 @@ def compute_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gap
     """
     first, atom, value = codes
     for i in range(len(X)):
-        _subtract_atoms(residual, X[i], D, atom, value, first[i], first[i + 1])
+        subtract_atoms(residual, X[i], D, atom, value, first[i], first[i + 1])
         rest, fit, l1, mass, half = 0.0, 0.0, 0.0, 0.0, 0.5 * squares[i]
         for k in range(first[i], first[i + 1]):
             l1 += abs(np.float64(value[k]))
@@ -259,7 +262,7 @@ def compute_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gap
 
 
 @inlined(fastmath=SUMS)
-def _subtract_atoms(residual, x, D, atom, value, first, end):
+def subtract_atoms(residual, x, D, atom, value, first, end):
     """Compute residual = x - z D in float64, four atoms at a time, which reads and writes it less often.
 
     Parameters

@@ -21,6 +21,7 @@ _WIDE = 256  # numbers per row; narrower rows use many sets of the cache anyway
 _MOST_SWEEPS = 1000  # limit for a problem of few atoms, far above its need
 _INVERTED_AT_ONCE = 32  # fewest atoms of a start code for which LAPACK is faster than one by one
 _FLOAT32_SWEEPS = 40  # real descriptors take up to ten; others are solved in float64
+_LEAST_FLOAT32_TOL = 5e-6  # float32 mostly misses a smaller tol, and would only delay float64
 _PATIENCE = {4: 5, 8: 30}  # by bytes of a number: rounds without halving the gap before the solver ends
 
 
@@ -51,8 +52,8 @@ def _solve(samples, lam, *, positive, tol, max_sweeps, start, gram, n_threads):
     of the Gram matrix on the support gives them in closed form.  Then all correlations are computed
     afresh, and the duality gap decides whether the sample is done.
 
-    float32 samples are solved in float32 if possible.  A sample whose gap stays too wide is solved again
-    in float64.  A call has about half a millisecond of overhead, so code many samples at once.
+    float32 samples are solved in float32 if `tol` allows it.  A sample whose gap stays too wide is solved
+    again in float64.  A call has about half a millisecond of overhead, so code many samples at once.
 
     Parameters and result are those of every coder (`coders`), and `positive`, True if codes must not be
     negative.  An atom then joins only if q = D (x - z D) is above lam, not below -lam.
@@ -63,13 +64,16 @@ def _solve(samples, lam, *, positive, tol, max_sweeps, start, gram, n_threads):
     each code is visited about once.  Stopping at the first code that reaches zero: Lawson and Hanson,
     Solving Least Squares Problems, 1974, chapter 23.
     """
+    dtype = samples.X.dtype
+    if dtype == np.float32 and tol < _LEAST_FLOAT32_TOL:
+        samples, gram = samples.to_float64(), None
     X, D = samples.X, samples.D
     gram = gram_matrix(D) if gram is None else np.ascontiguousarray(gram, X.dtype)
     n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if X.dtype == np.float32 else max_sweeps
     problem = make_problem(gram, lam, 0.5 * tol, n_sweeps, positive=positive)
     new_scratch = partial(make_scratch, len(D), D.shape[1], X.dtype, positive=positive)
     panels = pack_columns(D, mirrored_index(np.arange(round_up(len(D), CHUNK))))
-    found = solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads)
+    found = solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype)
     if X.dtype == np.float64:
         return found
     Z, gaps = compute_gaps(found, samples, lam, tol, positive=positive)

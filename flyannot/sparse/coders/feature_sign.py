@@ -61,7 +61,7 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     gram = np.ascontiguousarray(gram if is_exact else gram_matrix(samples.D))
     problem = LassoProblem(gram, lam, 0.5 * float(tol), int(max_sweeps))
     panels = pack_columns(samples.D)
-    new_scratch = partial(make_scratch, len(gram))
+    new_scratch = partial(make_scratch, len(gram), len(gram))
     found = solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype)
     found.Z.sort_indices()
     Z, gaps = found.Z, found.gaps
@@ -97,11 +97,11 @@ class SignScratch(NamedTuple):
     factor: np.ndarray  # Cholesky factor of gram on the active set, row after row of its triangle
 
 
-def make_scratch(n_atoms):
-    """Allocate a SignScratch."""
-    q, z, pull, move = (np.empty(n_atoms) for _ in range(4))
-    maxima = np.empty(-(-n_atoms // CHUNK))
-    factor = np.empty(n_atoms * (n_atoms + 1) // 2)
+def make_scratch(n_atoms, n_active, dtype=np.float64):
+    """Allocate a SignScratch for n_atoms, of which at most n_active are active at once."""
+    q, z, pull, move = (np.empty(n_atoms, dtype) for _ in range(4))
+    maxima = np.empty(-(-n_atoms // CHUNK), dtype)
+    factor = np.empty(n_active * (n_active + 1) // 2, dtype)
     return SignScratch(q, maxima, np.empty(n_atoms, np.uint32), z, pull, move, factor)
 
 
@@ -141,13 +141,13 @@ def search_signs(q0, square, n, problem, scratch):
     """
     gram, lam, _, _ = problem
     q, maxima, atoms, z, _, _, factor = scratch
-    slack = SLACK * np.finfo(np.float64).eps * _chunk_maxima(q0, maxima)
+    slack = SLACK * np.finfo(np.float64).eps * store_maxima(q0, maxima)
     part = 1.0
     n_refined = 0
-    _factorise(gram, atoms[:n], np.int64(0), factor)
+    factorise(gram, atoms[:n], np.int64(0), factor)
     for _ in range(problem.max_sweeps):
-        _refresh_correlations(q0, gram, atoms, z, n, q)
-        largest = _chunk_maxima(q, maxima)
+        refresh_correlations(q0, gram, atoms, z, n, q)
+        largest = store_maxima(q, maxima)
         violation = _find_pull(q, lam, atoms, z, n, scratch.pull)
         if (
             duality_gap_from_correlations(square, q0, q, atoms, z, n, lam, largest)
@@ -188,7 +188,7 @@ def _feature_sign_step(gram, lam, n, scratch):
     move = scratch.move
     slope = 0.0
     copy(move, pull, n)
-    _substitute(scratch.factor, move[:n])
+    substitute(scratch.factor, move[:n])
     for i in range(n):
         slope += pull[i] * move[i]
     length, crossing, is_lower = _choose_length(scratch, n, lam, slope)
@@ -261,6 +261,17 @@ def _objective_change(length, scratch, n, lam, slope):
 
 
 @inlined()
+def find_atom(q, maxima, largest):
+    """Return the first atom whose |q| is `largest`, the largest of the `maxima` of all chunks."""
+    atom = 0
+    while maxima[atom // CHUNK] < largest:
+        atom += CHUNK
+    while abs(q[atom]) < largest:
+        atom += 1
+    return atom
+
+
+@inlined()
 def _activate(q, maxima, largest, gram, lam, scratch, n):
     """Append the atom with the largest |q| to the active set, with the sign of its q; its code is still 0.
 
@@ -273,14 +284,10 @@ def _activate(q, maxima, largest, gram, lam, scratch, n):
     scratch : SignScratch
     n : int, the size of the active set
     """
-    atom = 0
-    while maxima[atom // CHUNK] < largest:
-        atom += CHUNK
-    while abs(q[atom]) < largest:
-        atom += 1
+    atom = find_atom(q, maxima, largest)
     scratch.atoms[n], scratch.z[n] = atom, 0.0
     scratch.pull[n] = q[atom] - lam * np.sign(q[atom])
-    _factorise(gram, scratch.atoms[: n + 1], n, scratch.factor)
+    factorise(gram, scratch.atoms[: n + 1], n, scratch.factor)
     return n + 1
 
 
@@ -295,12 +302,12 @@ def _drop_zeros(gram, n, scratch):
             kept += 1
         else:
             first = min(first, i)
-    _factorise(gram, atoms[:kept], first, scratch.factor)
+    factorise(gram, atoms[:kept], first, scratch.factor)
     return kept
 
 
 @inlined(fastmath=SUMS)
-def _factorise(gram, atoms, first, factor):
+def factorise(gram, atoms, first, factor):
     """Compute the Cholesky factor of the Gram matrix of the active set, from row `first` on, in place.
 
     If an atom depends linearly on earlier atoms of the set, a tiny ridge keeps the factor finite.  The step
@@ -325,7 +332,7 @@ def _factorise(gram, atoms, first, factor):
 
 
 @inlined(fastmath=SUMS)
-def _substitute(factor, move):
+def substitute(factor, move):
     """Solve factor factor^T y = move by two substitutions, and store y in `move`."""
     n = len(move)
     for i in range(n):
@@ -338,7 +345,7 @@ def _substitute(factor, move):
 
 
 @inlined(fastmath=SUMS)
-def _refresh_correlations(q0, gram, atoms, z, n, q):
+def refresh_correlations(q0, gram, atoms, z, n, q):
     """Compute q = q0 - z gram, four rows of gram at a time."""
     m = len(q)
     last = n - n % 4
@@ -353,7 +360,7 @@ def _refresh_correlations(q0, gram, atoms, z, n, q):
 
 
 @kernel(fastmath=MAXIMA)
-def _chunk_maxima(q, maxima):
+def store_maxima(q, maxima):
     """Store the largest |q| of every chunk of atoms; return the largest of all."""
     largest = 0.0
     for c in range(len(maxima)):

@@ -33,7 +33,7 @@ from functools import lru_cache, update_wrapper
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.base.errors import DataError, FlyannotError
+from flyannot.base.errors import DataError, FlyannotError, InputError
 from flyannot.sparse.coders.blocks import (
     Codes,
     LassoInputs,
@@ -109,6 +109,9 @@ class Coder:
 
         The parameters are described in the package `coders`.
         """
+        if np.ndim(lam):
+            rules = {"max_sweeps": max_sweeps, "start": start, "gram": gram, "n_threads": n_threads}
+            return self._codes_by_sample(X, D, lam, tol=tol, **rules)
         samples = validate_samples(X, D, lam, gram)
         unit = power_of_two_scale(np.sqrt(samples.squares.max(initial=0)))
         atom_unit = power_of_two_scale(samples.norms.max(initial=0))
@@ -129,6 +132,22 @@ class Coder:
         if (unit, atom_unit) != (1.0, 1.0):
             found = Codes(_scale_codes(found.Z, unit / atom_unit), found.gaps)
         return found
+
+    def _codes_by_sample(self, X, D, lam, *, start, **rules):
+        """Return `Codes` for one lam per sample: codes of x / lam with the weight 1, times lam.
+
+        lam : float array (n_samples,)
+        """
+        lam, X = np.asarray(lam, np.float64), np.asarray(X)
+        if lam.shape != X.shape[:1] or not (np.isfinite(lam) & (lam > 0)).all():
+            raise InputError(
+                f"lam of shape {lam.shape} is not one positive number per sample", fix="give one, or one each"
+            )
+        scaled = (X / lam[:, None]).astype(np.result_type(X, np.float32))
+        start = None if start is None else sp.diags_array(1 / lam) @ start
+        Z, gaps = self.codes(scaled, D, 1.0, start=start, **rules)
+        Z.data *= np.repeat(lam, np.diff(Z.indptr)).astype(Z.dtype)
+        return Codes(Z, gaps)
 
     def _checked(self, found, samples, lam, tol):
         """Return the result of a coder as valid `Codes`; gaps that are not known or were wrong become nan.

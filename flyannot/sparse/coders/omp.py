@@ -1,0 +1,152 @@
+"""Orthogonal matching pursuit: codes with a given number of non-zeros.
+
+For a sample x it adds one atom d after the other: that with the largest |d r| / |d|, for the residual
+r = x - z D.  After each atom the whole code z becomes the least-squares fit of x on the atoms so far.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from flyannot.base.errors import InputError
+from flyannot.sparse.coders.blocks import LassoProblem, solve_in_blocks, subtract_atoms, validate_samples
+from flyannot.sparse.coders.feature_sign import (
+    RIDGE,
+    SLACK,
+    factorise,
+    find_atom,
+    make_scratch,
+    refresh_correlations,
+    store_maxima,
+    substitute,
+)
+from flyannot.sparse.kernels import SUMS, copy, dot, inlined, kernel
+from flyannot.sparse.simd.product import gram_matrix, pack_columns
+
+_ORTHOGONAL = {4: 1e-5, 8: 1e-10}  # by bytes of a number: largest |d r| / |d| |x| left on the support
+_DEPENDENT = 32.0  # an atom depends on others if |rest|^2 / |d|^2 is below this many roundings
+
+
+def encode_omp(X, D, n_nonzeros, *, tol=1e-4, n_threads=1):
+    """Return codes of X with at most `n_nonzeros` non-zeros, by orthogonal matching pursuit.
+
+    The least-squares fit of every code is verified with its own residual in float64, and solved again by
+    LAPACK if the atoms of the code nearly depend on one another.
+
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+    D : float array (n_atoms, n_features), of any norm
+    n_nonzeros : int, 1 or more
+        A code ends sooner if no atom can explain more, or by `tol`.
+    tol : float
+        A sample is done when |x - z D|^2 is at most tol |x|^2.
+    n_threads : int
+
+    Returns
+    -------
+    Z : CSR matrix (n_samples, n_atoms), float32 if X is, otherwise float64
+        The same bits for any `n_threads`, and for X in one call or in several.
+
+    Raises
+    ------
+    DataError
+        If shapes do not fit, or a sample or atom is not finite.
+    InputError
+        If `n_nonzeros` is less than 1.
+
+    Source
+    ------
+    Pati, Rezaiifar and Krishnaprasad, Asilomar 1993.  By the Gram matrix: Rubinstein, Zibulevsky and Elad,
+    Technion CS-2008-08.
+    """
+    if n_nonzeros < 1:
+        raise InputError(f"a code of {n_nonzeros} non-zeros is zero", fix="choose 1 or more non-zeros")
+    samples = validate_samples(X, D, 1.0)  # lam is not used
+    sizes, norms, dtype = np.sqrt(samples.squares), samples.norms, samples.X.dtype
+    X, D = (A / np.where(size > 0, size, 1)[:, None] for A, size in zip(samples, (sizes, norms)))
+    unit = validate_samples(X.astype(dtype), D, 1.0)
+    problem = LassoProblem(gram_matrix(unit.D), 0.0, 0.5 * tol, min(int(n_nonzeros), *D.shape))
+    new_scratch = partial(make_scratch, len(D), problem.max_sweeps, dtype)
+    panels = pack_columns(unit.D)
+    Z = solve_in_blocks(unit, panels, None, encode_rows, problem, new_scratch, n_threads).Z
+    pull = np.empty(len(X))
+    _measure_pulls(unit.X, unit.D, (Z.indptr, Z.indices, Z.data), np.empty(X.shape[1]), pull)
+    for i in np.flatnonzero(pull > _ORTHOGONAL[dtype.itemsize]):
+        code = slice(*Z.indptr[i : i + 2])
+        Z.data[code] = np.linalg.lstsq(D[Z.indices[code]].T, X[i])[0]
+    Z.data = (Z.data * np.repeat(sizes, np.diff(Z.indptr)) / norms[Z.indices]).astype(dtype)
+    Z.sort_indices()
+    return Z
+
+
+@kernel
+def encode_rows(Q, squares, start, problem, scratch, codes, largest):
+    """Code one sample after the other by orthogonal matching pursuit.
+
+    The kernel is called by `solve_in_blocks`, which describes its arguments.  There is no start code.
+    """
+    first, atom, value = codes
+    for i in range(len(squares)):
+        n = _pursue(Q[i, : len(problem.gram)], squares[i], problem, scratch)
+        first[i + 1], largest[i] = first[i] + n, np.inf
+        for j in range(n):
+            atom[first[i] + j], value[first[i] + j] = scratch.atoms[j], scratch.z[j]
+
+
+@inlined()
+def _pursue(q0, square, problem, scratch):
+    """Add atoms to the code of one sample until `problem` allows no more, and return their number.
+
+    Parameters
+    ----------
+    q0 : float array (n_atoms,), D x
+    square : float, |x|^2
+    problem : LassoProblem, with the Gram matrix of atoms of norm 1 or 0, and with `max_sweeps` atoms
+    scratch : SignScratch, which gets the atoms and their codes
+    """
+    gram, _, goal, most = problem
+    q, maxima, atoms, z, _, _, factor = scratch
+    eps = np.finfo(q.dtype).eps
+    rest = square
+    n = np.int64(0)  # a literal 0 would compile the called kernels twice
+    copy(q, q0, len(q))
+    while n < most and 0.5 * rest > goal * square:
+        largest = store_maxima(q, maxima)
+        if largest <= SLACK * eps:
+            break
+        atoms[n] = find_atom(q, maxima, largest)
+        factorise(gram, atoms[: n + 1], n, factor)
+        if factor[(n + 1) * (n + 2) // 2 - 1] <= np.sqrt(max(2 * RIDGE, _DEPENDENT * eps)):
+            break  # this atom is nearly a sum of the others, and none explains more than it
+        n += 1
+        for j in range(n):
+            z[j] = q0[atoms[j]]
+        substitute(factor, z[:n])
+        rest = square
+        for j in range(n):
+            rest -= z[j] * q0[atoms[j]]
+        if n < most:
+            refresh_correlations(q0, gram, atoms, z, n, q)
+        for j in range(n):
+            q[atoms[j]] = 0.0
+    return n
+
+
+@kernel(fastmath=SUMS)
+def _measure_pulls(X, D, codes, residual, pull):
+    """Fill `pull` with the largest |d r| of every code over its own atoms d, for r = x - z D.
+
+    Parameters
+    ----------
+    X, D : float arrays (n_samples, n_features) and (n_atoms, n_features)
+    codes : (first, atom, value), the arrays of a CSR matrix
+    residual : float64 array (n_features,), overwritten
+    pull : float64 array (n_samples,)
+    """
+    first, atom, value = codes
+    for i in range(len(X)):
+        subtract_atoms(residual, X[i], D, atom, value, first[i], first[i + 1])
+        pull[i] = 0.0
+        for k in range(first[i], first[i + 1]):
+            pull[i] = max(pull[i], abs(dot(D[atom[k]], residual, len(residual))))
