@@ -26,7 +26,7 @@ from flyannot.files.atomic_file import explain_write_errors, write_text
 from flyannot.files.digest import json_digest
 from flyannot.files.text_files import read_first_bytes
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.report.drawing import CELL_PX, to_data_url
+from flyannot.report.drawing import CELL_PX, to_data_url, trace_outline
 from flyannot.report.groups import ABSENT
 from flyannot.report.nearest import N_SHOWN, PatternMapBuilder
 from flyannot.report.templates import read_template, render
@@ -198,6 +198,8 @@ class _ChunkWriter:
         """Write the images of a GroupEntry, add it to the index, and render it. A full chunk is written."""
         jpegs = [self._jpeg_of(image.path) if image.path else None for image in entry.images]
         sources = [self._write_image(jpeg_bytes) if jpeg_bytes else "" for jpeg_bytes in jpegs]
+        has_maps = any(one.map for one in entry.terms)
+        outlines = [trace_outline(jpeg_bytes) if has_maps and jpeg_bytes else "" for jpeg_bytes in jpegs]
         typical = [j for image, j in zip(entry.images, jpegs) if image.name == entry.typical]
         self._patterns.add(len(self.index), entry, next(filter(None, typical + jpegs), None))
         key = f"{entry.stage_range}.{entry.name}"
@@ -209,7 +211,7 @@ class _ChunkWriter:
                 "group.html",
                 entry=entry,
                 n_shown=N_SHOWN,
-                images=list(zip(entry.images, sources)),
+                images=list(zip(entry.images, sources, outlines)),
                 ids={term.term: self._ids.link(entry.stage_range, term.term) for term in entry.terms},
                 link=f"#{urlencode({'open': key})}",
                 flybase=gene_link(entry.fbgn),

@@ -22,6 +22,7 @@ const Enlarged = (() => {
       .querySelector(".embryo")
       .replaceChildren(large, ...(canvas ? [copyOf(canvas)] : []));
     byId("enlarged").querySelector(".embryo").classList.toggle("mapped", Boolean(canvas));
+    byId("enlarged").querySelector(".embryo").style.cssText = embryo.style.cssText;
     byId("map-opacity").disabled = !canvas;
     for (const id of ["enlarged-previous", "enlarged-next"]) byId(id).disabled = around.length < 2;
   }
@@ -47,9 +48,6 @@ const Enlarged = (() => {
     });
     byId("enlarged-previous").addEventListener("click", () => enlarge(shown - 1));
     byId("enlarged-next").addEventListener("click", () => enlarge(shown + 1));
-    byId("map-opacity").addEventListener("input", (event) =>
-      document.documentElement.style.setProperty("--map-opacity", event.target.value / 100),
-    );
   }
 
   return { startEnlarging };

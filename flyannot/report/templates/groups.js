@@ -253,6 +253,7 @@ const Groups = (() => {
         (textSought() && chosen.listed[0].rank === 0))
     )
       show(chosen.listed[0].g);
+    if (isBegun) Keys.markFirst();
     if (pane.getBoundingClientRect().top < 0) pane.scrollIntoView();
   }
 
@@ -415,7 +416,9 @@ const Groups = (() => {
         if (g !== chosen.current) return;
         pane.append(details.cloneNode(true));
         for (const start of [
+          Tables.watchWidths,
           Review.startReview,
+          Keys.markFirst,
           Enlarged.startEnlarging,
           SideBySide.startBeside,
           MapUse.startOnMap,
