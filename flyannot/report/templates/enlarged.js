@@ -23,6 +23,7 @@ const Enlarged = (() => {
       .replaceChildren(large, ...(canvas ? [copyOf(canvas)] : []));
     byId("enlarged").querySelector(".embryo").classList.toggle("mapped", Boolean(canvas));
     byId("enlarged").querySelector(".embryo").style.cssText = embryo.style.cssText;
+    byId("enlarged").querySelector(".embryo").dataset.turned = embryo.dataset.turned || "";
     byId("map-opacity").disabled = !canvas;
     for (const id of ["enlarged-previous", "enlarged-next"]) byId(id).disabled = around.length < 2;
   }
@@ -41,7 +42,7 @@ const Enlarged = (() => {
   if (list) {
     pane.addEventListener("click", (event) => {
       const embryo = event.target.closest(".embryo:has(img)");
-      if (!embryo) return;
+      if (!embryo || event.target.closest("button.turn")) return;
       around = Array.from(embryo.closest(".inside").querySelectorAll(".embryo:has(img)"));
       enlarge(around.indexOf(embryo));
       byId("enlarged").showModal();

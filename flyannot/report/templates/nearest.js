@@ -1,7 +1,7 @@
 // --- Similar groups: the image of another gene that matched, taken from the chunk of that gene. ---
 const LookAlikes = (() => {
-  const { numberOfKey, detailsOf, listAgain, list } = Groups;
-  const { make, byId, chosen } = Page;
+  const { numberOfKey, detailsOf, listAgain, list, answering } = Groups;
+  const { make, byId, chosen, index } = Page;
 
   function startNearest(section) {
     for (const place of section.querySelectorAll(".thumb[data-near]")) {
@@ -24,10 +24,24 @@ const LookAlikes = (() => {
           })
           .catch(() => {});
     }
-    const all = section.querySelector(".nearest button");
-    all?.addEventListener("click", () => {
-      byId("groups-which").value = "alike";
-      chosen.alike = chosen.current;
+    const select = section.querySelector(".nearest .asked");
+    if (!select) return;
+    const look = index.groups[chosen.current].alike.map((g) => index.groups[g]);
+    const offer = (asked, says) => {
+      const n = look.filter((group) => answering(group, chosen.current, asked).length).length;
+      if (n) select.append(make("option", { value: asked }, says + " (" + n + ")"));
+    };
+    const count = (what) => new Set(look.flatMap((group) => answering(group, chosen.current, what)));
+    select.append(make("option", { value: "" }, "\u2026"));
+    offer("lacks", "lack any of its terms");
+    for (const term of [...count("lacks")].sort()) offer("lacks " + term, "lack " + term);
+    for (const term of [...count("has")].sort()) offer("has " + term, "have " + term + ", which it lacks");
+    select.parentElement.hidden = select.options.length < 2;
+    if (chosen.alike === chosen.current) select.value = chosen.asked;
+    select.addEventListener("change", () => {
+      byId("groups-which").value = select.value ? "alike" : "all";
+      chosen.alike = select.value ? chosen.current : -1;
+      chosen.asked = select.value || "lacks";
       listAgain(false);
       Address.remember();
       byId("groups-count").focus({ preventScroll: true });
