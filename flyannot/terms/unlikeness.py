@@ -149,7 +149,7 @@ def novelty_warnings(known, X, genes, views):
     for rank, view, sketch in zip(ranks, views, compute_sketches(X)):
         said = []
         if rank > UNLIKE and sketch.tobytes() not in learned:
-            said.append(f"{UNLIKE_WORDS}: stranger than {100 * rank:.1f}% of them")
+            said.append(f"{UNLIKE_WORDS}: more unusual than {100 * rank:.1f}% of the training images")
         if known.view and view and view not in known.view:
             said.append(f"of a view that the model did not learn from: {view}")
         texts.append(", ".join(said))
