@@ -167,7 +167,7 @@ def test_scores_and_curves_are_in_the_address_too_and_atoms_are_folded_away(brow
 
 def test_the_auc_is_seen_on_a_narrow_screen(browser, page, four):
     for path, place, auc in (
-        (page, "#scores-table tbody tr:visible td.number", r"[01]\.\d\d\d"),
+        (page, "#scores-table tbody tr:visible td.number", r"[01]\.\d\d$"),
         (four, "#gene .support", r"(?s).*AUC"),
     ):
         with shown(browser, path, viewport={"width": 400, "height": 900}) as view:

@@ -27,15 +27,20 @@ const LookAlikes = (() => {
     const select = section.querySelector(".nearest .asked");
     if (!select) return;
     const look = index.groups[chosen.current].alike.map((g) => index.groups[g]);
-    const offer = (asked, says) => {
-      const n = look.filter((group) => answering(group, chosen.current, asked).length).length;
-      if (n) select.append(make("option", { value: asked }, says + " (" + n + ")"));
-    };
-    const count = (what) => new Set(look.flatMap((group) => answering(group, chosen.current, what)));
+    const offer = (asked, says, n) =>
+      select.append(make("option", { value: asked }, says + " (" + n + ")"));
+    const found = (what) =>
+      look.map((group) => answering(group, chosen.current, what)).filter((terms) => terms.length);
+    function offerTerms(what, says, ends, ofGroups) {
+      const terms = ofGroups.flat();
+      for (const term of [...new Set(terms)].sort())
+        offer(what + " " + term, says + term + ends, terms.filter((one) => one === term).length);
+    }
+    const lacking = found("lacks");
     select.append(make("option", { value: "" }, "\u2026"));
-    offer("lacks", "lack any of its terms");
-    for (const term of [...count("lacks")].sort()) offer("lacks " + term, "lack " + term);
-    for (const term of [...count("has")].sort()) offer("has " + term, "have " + term + ", which it lacks");
+    if (lacking.length) offer("lacks", "lack any of its terms", lacking.length);
+    offerTerms("lacks", "lack ", "", lacking);
+    offerTerms("has", "have ", ", which it lacks", found("has"));
     select.parentElement.hidden = select.options.length < 2;
     if (chosen.alike === chosen.current) select.value = chosen.asked;
     select.addEventListener("change", () => {
