@@ -18,7 +18,7 @@ _MAX_SHOWN = 5  # printed genes
 @click.option(
     "--data-set",
     type=click.Path(path_type=Path, exists=True),  # it is opened only if a query needs it
-    help="The data set folder, for pictures.  [default: a folder near FILE]",
+    help="The data set folder, for pictures and curated terms.  [default: a folder near FILE]",
 )
 @add_options(options=SimilarOptions, selection=(Selection, ["stage_range", "columns"]))
 @overwrite_option("Replace an existing output.")
@@ -27,19 +27,21 @@ def command(file, queries, out, data_set, options, selection, force):
 
     FILE is a features file. QUERY is a gene (symbol or FlyBase number) or an image in FILE, or a new picture,
     which is processed like the images in FILE. A query is compared with other images of its stage range.
+    --lacks and --has choose among the annotated genes.
 
     Features of the registered stain work best: see configs/similar.toml.
 
     \b
     Example:
         flyannot similar features.h5 embryo.png --stage-range 4-6 -o similar.csv
+        flyannot similar features.h5 twi --lacks "mesoderm anlage in statu nascendi" -o similar.csv
     """
     from flyannot.files.hdf5.reading import open_stored_file
     from flyannot.pipeline.similar import SimilarityIndex, rank_similar, write_search_results
 
     with open_stored_file(file, "features") as stored:
         index = SimilarityIndex(stored, data_set)
-        results = list(rank_similar(index, queries, top=options.top, stage_ranges=selection.stage_range))
+        results = list(rank_similar(index, queries, options, stage_ranges=selection.stage_range))
         write_search_results(out, results, index, force=force)
         for result in results:
             print_text(_format(result, index))

@@ -21,6 +21,7 @@ from flyannot.base.options import (
 from flyannot.base.stage_ranges import StageRangeType
 from flyannot.base.views import ViewType
 from flyannot.sparse.learners import LEARNERS
+from flyannot.terms.options import TermsType
 
 N_ATOMS = 1000  # default if there are enough patches
 PATCHES_PER_ATOM = 10  # with fewer, an atom is a copy of one patch and no pattern
@@ -366,3 +367,5 @@ class SimilarOptions(Options):
     top: int = option(
         20, IntegerType(), "The number of genes, and of images, that are listed for each query."
     )
+    lacks: tuple = option((), TermsType(), "List only genes that lack these curated terms (repeatable).")
+    has: tuple = option((), TermsType(), "List only genes that have these curated terms (repeatable).")

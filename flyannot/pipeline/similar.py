@@ -10,6 +10,7 @@ import numpy as np
 
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.dataset.images import find_pictures, list_wanted_pictures
+from flyannot.dataset.paths import resolve_path
 from flyannot.encode.groups import Groups, group_images
 from flyannot.encode.similarity import build_image_index, find_most_similar
 from flyannot.files.hdf5.reading import read_image_metadata
@@ -17,14 +18,14 @@ from flyannot.files.tables import format_table
 from flyannot.images.address import embryo_name, image_path, split_address
 from flyannot.images.picture import read_embryo_candidates
 from flyannot.pipeline.encoding import build_encoder
-from flyannot.pipeline.engine.inputs import is_imported
+from flyannot.pipeline.engine.inputs import is_imported, read_curated_annotations
 from flyannot.pipeline.engine.task import write_text_output
-from flyannot.pipeline.runs.configuration import read_recorded_data_set
+from flyannot.pipeline.runs.configuration import read_record, read_recorded_data_set
 
 COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
 
 
-def rank_similar(index, texts, *, top=20, stage_ranges=()):
+def rank_similar(index, texts, options, *, stage_ranges=()):
     """Rank the genes and images of a features file by their similarity to each query.
 
     A query is compared with the images of its stage range. Its own image and gene are left out, but not the
@@ -34,7 +35,7 @@ def rank_similar(index, texts, *, top=20, stage_ranges=()):
     ----------
     index : SimilarityIndex
     texts : each an image or a gene (symbol or FlyBase number) of the file, or the path of a picture
-    top : the number of genes, and of images, to find
+    options : SimilarOptions
     stage_ranges : the stage ranges to search, empty for all; for a picture its own, if the file has several
 
     Yields
@@ -44,25 +45,28 @@ def rank_similar(index, texts, *, top=20, stage_ranges=()):
     Raises
     ------
     InputError
-        If the file has nothing of that name, or not in these stage ranges.
+        If the file has nothing of that name, or not in these stage ranges. If no gene has a term of
+        `options.lacks` or `options.has`, or the annotations are not found.
     DataError
         If a picture cannot be read.
     """
     for query in [query for text in texts for query in _find_queries(text, index, stage_ranges)]:
-        yield _rank(query, index, top)
+        yield _rank(query, index, options)
 
 
-def _rank(query, index, top):
+def _rank(query, index, options):
     """Return the SearchResult of one Query.
 
-    index : SimilarityIndex; top : int, the number of genes, and of images, to find
+    index : SimilarityIndex; options : SimilarOptions
     """
     rows = index.groups[query.stage_range].rows
     collection = index.collection(query.stage_range)
     to_images = collection.images @ query.place
     to_groups = collection.groups @ query.place
-    genes = find_most_similar(to_groups, top, without=query.own_groups)
-    images = find_most_similar(to_images, top, without=query.own_images)
+    others = index.groups_without_terms(query.stage_range, options.lacks, options.has)
+    of_others = np.concatenate([rows[g] for g in others]) if others else []
+    genes = find_most_similar(to_groups, options.top, without=[*query.own_groups, *others])
+    images = find_most_similar(to_images, options.top, without=[*query.own_images, *of_others])
     return SearchResult(
         query,
         [(int(g), int(max(rows[g], key=lambda i: to_images[i])), float(to_groups[g])) for g in genes],
@@ -184,12 +188,66 @@ class SimilarityIndex:
         """Yield the paths of the pictures of the file that exist."""
         yield from map(image_path, self._pictures.paths.values())
 
+    def groups_without_terms(self, stage_range, lacks, has):
+        """Return the numbers of the groups that do not certainly lack and have some curated terms.
+
+        Groups without annotations are among them.
+
+        Parameters
+        ----------
+        stage_range : str
+        lacks, has : tuples of terms; if both are empty, the result is, too
+
+        Raises
+        ------
+        InputError
+            If no gene has one of the terms, or the annotations are not found.
+        """
+        asked = [*lacks, *has]
+        if not asked:
+            return []
+        known = {term for terms in self._annotations.terms_by_gene.values() for term in terms}
+        for term in asked:
+            if term not in known:
+                raise InputError(
+                    f'no gene has the term "{term}".{did_you_mean(term, sorted(known))}',
+                    fix="name a term of annotations.csv",
+                )
+        groups = self.groups[stage_range]
+        others = []
+        for g, (gene, fbgn) in enumerate(zip(groups.gene, groups.fbgn)):
+            terms = self._annotations.terms_of(gene, stage_range, fbgn)
+            is_open = terms is None or self._annotations.unknown_terms(gene, stage_range, asked, fbgn)
+            if is_open or not terms.issuperset(has) or not terms.isdisjoint(lacks):
+                others.append(g)
+        return others
+
+    @cached_property
+    def _annotations(self):
+        """The curated terms of the named data set; otherwise of the run, with its corrections."""
+        if self._data_set:
+            return read_curated_annotations(self._data_set)[0]
+        place = self._pictures.place
+        if place is None:
+            raise InputError(
+                "the folder with annotations.csv is not found",
+                fix="name the data set folder: --data-set FOLDER",
+            )
+        record = read_record(self._folder) or {}
+        corrections = record.get("train", {}).get("corrections", [])
+        paths = [resolve_path(self._folder, path) for path in corrections]
+        return read_curated_annotations(place, corrections=paths)[0]
+
+    @property
+    def _folder(self):
+        """The folder of the file."""
+        return self.stored.path.absolute().parent
+
     @cached_property
     def _pictures(self):
         """The pictures of the file, as `find_pictures` returns them."""
-        folder = self.stored.path.absolute().parent
-        named = self._data_set or read_recorded_data_set(folder)
-        return find_pictures(list_wanted_pictures(self.stored), folder, named)
+        named = self._data_set or read_recorded_data_set(self._folder)
+        return find_pictures(list_wanted_pictures(self.stored), self._folder, named)
 
 
 def _find_queries(text, index, stage_ranges):

@@ -53,7 +53,8 @@ def build_prediction_page_task(request, task):
     data_set = None if others or not first.is_dir() else first
     options = ReportOptions(ontology=request.options.ontology)
     banners = [*describe_skipped(task.left_out), *map(to_sentence, task.notes)]
-    return ReportTask(out, out.with_suffix(".html"), data_set, options, banners)
+    model = request.inputs["model"][0]
+    return ReportTask(out, out.with_suffix(".html"), data_set, options, model=model, banners=banners)
 
 
 class ReportTask(Task):
@@ -66,16 +67,18 @@ class ReportTask(Task):
     data_set : Path of the data set folder with the pictures and curated terms; None for the data set that
         the record of the run names
     options : ReportOptions
+    model : Path of the model that made the predictions file, if it is known
     banners : list of sentences that the top of the page has besides its own
     """
 
     is_replaced = True
 
-    def __init__(self, folder, out, data_set, options, banners=()):
+    def __init__(self, folder, out, data_set, options, *, model=None, banners=()):
         super().__init__(out)
         self._folder = folder
         self._data_set = data_set
         self._options = options
+        self._model = model
         self._banners = banners
 
     def _open(self, stack):
@@ -83,7 +86,7 @@ class ReportTask(Task):
 
         The ExitStack `stack` closes the files. Raises InputError if the folder has no file of a run.
         """
-        run = open_run(stack, self._folder, self._data_set)
+        run = open_run(stack, self._folder, self._data_set, self._model)
         ids = find_term_ids(run, self._options.ontology)
         return run, ids, json_digest([run.digest(), read_all_templates(), asdict(ids), *self._banners])
 
@@ -130,7 +133,7 @@ def describe_pictures(run):
     if found:
         line += f", in {Path(relative_path(run.pictures.place, run.folder)).as_posix()}"
     if found < run.pictures.n_wanted:
-        named = run.files["predictions"].path if [*run.files] == ["predictions"] else run.folder.absolute()
+        named = run.files["predictions"].path if run.is_single else run.folder.absolute()
         line += f"; name the folder that has them: flyannot report {named.name} --data-set FOLDER"
     return [line]
 
@@ -149,7 +152,7 @@ def _jpeg_reader(run):
     Embryos are cut out with the extract options of the run. The function returns None if a picture is
     unreadable.
     """
-    described = run.files.get("descriptors")
+    described = run.files.get("descriptors") or run.files.get("model")
     options = read_options(described, ExtractOptions) if described else ExtractOptions()
 
     def jpeg_or_none(path):
@@ -184,9 +187,8 @@ def _build_page(run, ids, shown, wanted):
     banners += describe_pictures(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
     banners += [to_sentence(note) for note in scores.get("notes", ()) if note.startswith("warning")]
     answers = run.files.get("predictions")
-    is_run = len(run.files) > 1 or not answers  # the folder of other predictions may be any
     return Page(
-        f"Expression patterns: {run.folder.absolute().name if is_run else answers.path.stem}",
+        f"Expression patterns: {answers.path.stem if run.is_single else run.folder.absolute().name}",
         facts=_render_facts(ranges, [groups for _, groups, _ in parts], scores, learned),
         sections=[
             ("groups", "Genes", _render_groups(run, ranges, list(learned))),

@@ -123,6 +123,8 @@ class GroupEntry:
     typical : str, name of the image that is most similar to the average pattern of the group; "" if unknown
     place : pair of float in [0, 1], position on the map of patterns of the stage range; None without a map
     is_partly : bool, True if curators have answered some terms only
+    unusual : float, 1 minus the similarity to the most similar group; without features the largest
+        unlikeness of its images; None if both are unknown
     unlike : float, distance from the groups that come before it in the order of review, 0 if it is
         annotated;
         None if there are predictions for it
@@ -139,6 +141,7 @@ class GroupEntry:
     typical: str = ""
     place: tuple | None = None
     is_partly: bool = False
+    unusual: float | None = None
     unlike: float | None = None
 
 
@@ -174,6 +177,8 @@ def build_group_entries(run, shown, queue):
             for one in entry.terms:
                 one.map = drawn.get(one.term)
             entry.nearest = similar.find(entry)
+            unlikeness = predicted.known_unlikeness(g) if predicted else None
+            entry.unusual = similar.unusualness(entry) if similar.has(entry) else unlikeness
             entry.typical = similar.typical_image(entry)
             entry.place = places.get(entry.name)
             entry.unlike = distances.get(entry.name, 0.0) if predicted is None else None

@@ -8,13 +8,14 @@ import numpy as np
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.encode.groups import Groups
-from flyannot.images.geometry import STANDARD_PX
+from flyannot.images.geometry import STANDARD_PX, blur_image
 from flyannot.pipeline.engine.inputs import is_imported, read_described_patches
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.report.drawing import CELL_PX, pack_map
 from flyannot.terms.explain import explain_group, require_linear
 from flyannot.terms.training_set import training_rows
 
+_BLUR_CELLS = 1.5  # standard deviation; it hides the edges of patches and of the cells of the grid
 _TOLERANCE = 1e-6  # relative, between the sum of the parts and the stored decision value
 
 
@@ -40,7 +41,7 @@ class ContributionMapper:
         self._features = run.stored("features", stage_range)
         model = run.stored("model", stage_range)
         if model is None:
-            self.why_not = "there is no model of this stage range"
+            self.why_not = "the model of this stage range is not here"
             return
         if is_imported(model):
             self.why_not = "the features were made by another program and have no patches"
@@ -52,7 +53,7 @@ class ContributionMapper:
             for file in (self._features, self._descriptors)
         ]
         predictions = run.stored("predictions", stage_range)
-        self._is_own = predictions is not None and predictions.inputs.get("model") == [model.digest]
+        self._is_own = predictions is not None and model.digest in predictions.inputs.get("model", [])
         if not all(self._rows) and not (self._is_own and run.pictures.paths):
             self.why_not = "the run has neither descriptors and features nor pictures"
             return
@@ -79,9 +80,9 @@ class ContributionMapper:
         -------
         dict
             A dict for each term, empty if no map can be drawn. `value` is the decision value, the sum `plus`
-            - `minus` + `rest`: supporting and opposing contributions, and the intercept. `full` is the
-            largest absolute contribution of a cell, drawn in full colour. `cells` is a list of maps by
-            `pack_map`, one per image.
+            - `minus` + `rest`: supporting and opposing contributions, and the intercept. `cells` is a list of
+            blurred maps by `pack_map`, one per image. `full` is their largest absolute contribution of a
+            cell, drawn in full colour.
         """
         if self._model is not None and values:
             for find_features in (self._read_features, self._encode_pictures):
@@ -152,7 +153,7 @@ class ContributionMapper:
         for number, described in enumerate(patches):
             if split.patch[split.image == number].max(initial=0) >= max(1, len(described.centres_px)):
                 raise DataError(f"the features of {self._features.path} do not fit its descriptors")
-            spreads.append(split.spread(number, described, STANDARD_PX, CELL_PX))
+            spreads.append(blur_image(split.spread(number, described, STANDARD_PX, CELL_PX), _BLUR_CELLS))
         full = max(float(np.abs(cells).max()) for cells in spreads) or 1.0
         names = ("value", "plus", "minus", "rest", "full")
         numbers = {n: round(x, 6) for n, x in zip(names, (split.value, *split.sums, full), strict=True)}

@@ -107,6 +107,14 @@ class PatternIndex:
                 near.append(similar)
         return near
 
+    def has(self, entry):
+        """Return True if the index has the features of a GroupEntry."""
+        return entry.name in self._numbers
+
+    def unusualness(self, entry):
+        """Return 1 minus the similarity of a GroupEntry to the most similar group that `find` returned."""
+        return 1 - entry.nearest[0].similarity if entry.nearest else 1.0
+
     def typical_image(self, entry):
         """Return the name of the image that is most similar to the average pattern of its group.
 

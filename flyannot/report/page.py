@@ -26,19 +26,24 @@ from flyannot.files.atomic_file import explain_write_errors, write_text
 from flyannot.files.digest import json_digest
 from flyannot.files.text_files import read_first_bytes
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.report.drawing import CELL_PX, to_data_url
+from flyannot.images.picture import EITHER_WAY
+from flyannot.images.quality import PORTRAIT, POSTERIOR_LEFT
+from flyannot.report.drawing import CELL_PX, to_data_url, trace_outline
 from flyannot.report.groups import ABSENT
 from flyannot.report.nearest import N_SHOWN, PatternMapBuilder
 from flyannot.report.templates import read_template, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.terms.answers import YES
 from flyannot.terms.metrics import NOT_ANATOMY
+from flyannot.terms.unlikeness import UNLIKE_WORDS
 
 _SCRIPTS = """
-    elements tables scores maps groups nearest verdicts review keys enlarged beside patterns
+    elements tables scores maps groups nearest verdicts review keys enlarged turns beside patterns
     patterns_use address
 """  # in the order in which they run
 PATTERNS = "patterns"  # the section that is left out if no group has a place on a map
+# Warnings about a picture that may lie wrong.
+_LIES_WRONG = (POSTERIOR_LEFT, EITHER_WAY, PORTRAIT, UNLIKE_WORDS)
 PER_CHUNK = 10
 PARTLY = 2  # in the index, for a group of which curators have given some terms only
 PAGE_BYTES = 20_000_000
@@ -198,6 +203,8 @@ class _ChunkWriter:
         """Write the images of a GroupEntry, add it to the index, and render it. A full chunk is written."""
         jpegs = [self._jpeg_of(image.path) if image.path else None for image in entry.images]
         sources = [self._write_image(jpeg_bytes) if jpeg_bytes else "" for jpeg_bytes in jpegs]
+        has_maps = any(one.map for one in entry.terms)
+        outlines = [trace_outline(jpeg_bytes) if has_maps and jpeg_bytes else "" for jpeg_bytes in jpegs]
         typical = [j for image, j in zip(entry.images, jpegs) if image.name == entry.typical]
         self._patterns.add(len(self.index), entry, next(filter(None, typical + jpegs), None))
         key = f"{entry.stage_range}.{entry.name}"
@@ -209,7 +216,7 @@ class _ChunkWriter:
                 "group.html",
                 entry=entry,
                 n_shown=N_SHOWN,
-                images=list(zip(entry.images, sources)),
+                images=list(zip(entry.images, sources, outlines)),
                 ids={term.term: self._ids.link(entry.stage_range, term.term) for term in entry.terms},
                 link=f"#{urlencode({'open': key})}",
                 flybase=gene_link(entry.fbgn),
@@ -286,6 +293,10 @@ class _ChunkWriter:
             "images": len(entry.images),
             "annotated": PARTLY if entry.is_partly else int(entry.annotated),
             "check": sum(bool(image.quality_warnings) for image in entry.images),
+            "lies": sum(
+                any(said in image.quality_warnings for said in _LIES_WRONG) for image in entry.images
+            ),
+            "unusual": None if entry.unusual is None else round(entry.unusual, 4),
             "terms": [self._summarise_term(one) for one in shown],
             "no": [self._summarise_term(one) for one in asked],
             "unlike": None if entry.unlike is None else round(entry.unlike, 4),

@@ -15,6 +15,7 @@ from flyannot.encode.groups import group_images
 from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.reading import StoredFile, open_stored_file, read_image_metadata
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND
+from flyannot.files.hdf5.supplied import supplied_digests, supplied_path
 from flyannot.images.address import photograph_name
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.inputs import read_curated_annotations, require_known_chain
@@ -41,6 +42,7 @@ class Run:
     notes : list of sentences on what is missing
     data_set_name : str, name of the data set folder in the record of the run; otherwise of the folder that
         the user named; otherwise of the output folder
+    is_single : bool, True for a single predictions file, with its model if that is found
     """
 
     folder: Path
@@ -51,6 +53,7 @@ class Run:
     pictures: FoundPictures = FoundPictures()
     notes: list = field(default_factory=list)
     data_set_name: str = ""
+    is_single: bool = False
 
     def stored(self, kind, stage_range):
         """Return the open file of a kind, such as "model"; None if it is missing or lacks the stage range."""
@@ -120,7 +123,7 @@ class Run:
         return json_digest([__version__, *parts, places, self.notes])
 
 
-def open_run(stack: ExitStack, folder, data_set=None):
+def open_run(stack: ExitStack, folder, data_set=None, model=None):
     """Open the output folder of `flyannot run`, or a single predictions file, for the report.
 
     Parameters
@@ -128,6 +131,7 @@ def open_run(stack: ExitStack, folder, data_set=None):
     stack : ExitStack that will close the files
     folder : Path of the output folder or of the predictions file
     data_set : Path of the data set folder with the pictures; None for the folder in the record of the run
+    model : Path of the model that made the single predictions file; None to look among the supplied models
 
     Returns
     -------
@@ -144,7 +148,8 @@ def open_run(stack: ExitStack, folder, data_set=None):
         predictions = stack.enter_context(open_stored_file(folder, "predictions"))
         pictures = _find_pictures(folder.parent, {"predictions": predictions}, data_set, None, [])
         name = (data_set or predictions.path).name
-        return Run(folder.parent, {"predictions": predictions}, pictures=pictures, data_set_name=name)
+        files = {"predictions": predictions} | _open_model(stack, predictions, model)
+        return Run(folder.parent, files, pictures=pictures, data_set_name=name, is_single=True)
     files, notes = _open_files(stack, folder)
     scores = read_scores(folder / SCORES) if (folder / SCORES).is_file() else None
     if not files and scores is None:
@@ -183,6 +188,21 @@ def open_run(stack: ExitStack, folder, data_set=None):
         notes,
         data_set_name=Path(recorded or data_set or folder).absolute().name,
     )
+
+
+def _open_model(stack, predictions, path):
+    """Open the model that made a predictions file. Returns {"model": StoredFile}, or {} if it is not found.
+
+    `predictions` is the open file, and `path` the Path of a model file or None. If `path` is not the model,
+    the supplied models are searched.
+    """
+    wanted = predictions.inputs.get("model", ())
+    supplied = [supplied_path(name) for name, digest in supplied_digests().items() if digest in wanted]
+    for found in [path, *supplied] if path else supplied:
+        stored = stack.enter_context(open_stored_file(found, "model"))
+        if stored.digest in wanted:
+            return {"model": stored}
+    return {}
 
 
 def _paths_by_kind(folder):

@@ -110,6 +110,7 @@ def test_the_supplied_model_annotates_pictures_and_its_page_shows_all(flyannot, 
     assert all(0 <= float(row["unlikeness"]) <= 1 for row in rows)
     page = Path("terms.html").read_bytes()
     assert b"Expression patterns: terms<" in page and b" genes, 4 images" not in page and b"4 images" in page
+    assert b'class=\\"map\\"' in page or b'class="map"' in page, "maps, although the model is not beside it"
     assert "up to date" in flyannot("annotate blastoderm pictures -o terms.h5 --page", code=0).err
     flyannot("report terms.h5 --data-set pictures -o again.html", code=0)
     assert Path("again.html").read_bytes() == page

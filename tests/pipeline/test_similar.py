@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from flyannot.dataset.folder import read_images
+from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.encode.groups import group_images
 from flyannot.encode.similarity import build_image_index
 from flyannot.files.hdf5.features import read_features
@@ -72,3 +72,22 @@ def test_a_picture_is_recognised_wherever_it_lies(asked, image, tmp_path):
     assert best["image"] == image.name and float(best["similarity"]) > 0.999
     known = asked(image.file)  # the picture of an image of the file is recognised as this image
     assert known == [row | {"query": image.file} for row in asked(image.name)]
+
+
+def test_genes_are_listed_that_certainly_lack_or_have_a_term(asked, flyannot, chain, image, tmp_path):
+    curated = read_annotations(chain.embryos)
+    everyone = [
+        row for row in asked(image.gene, more="--stage-range 4-6 --top 1000") if row["found"] == "gene"
+    ]
+    terms_of = {row["gene"]: curated.terms_of(row["gene"], "4-6", row["fbgn"]) for row in everyone}
+    term = min(curated.counts("4-6"))
+    for option, is_given in (("has", True), ("lacks", False)):
+        rows = asked(image.gene, more=f'--stage-range 4-6 --top 1000 --{option} "{term}"')
+        listed = [row["gene"] for row in rows if row["found"] == "gene"]
+        wanted = [gene for gene, own in terms_of.items() if own is not None and (term in own) == is_given]
+        assert listed == wanted != []
+        assert {row["gene"] for row in rows if row["found"] == "image"} <= {*wanted, image.gene}
+    said = flyannot(
+        "similar F G -o T --has nonsense", G=image.gene, F=chain.features, T=tmp_path / "t.csv", code=2
+    ).err
+    assert 'no gene has the term "nonsense"' in said

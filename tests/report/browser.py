@@ -79,8 +79,8 @@ def open_gene(view, key):
 
 
 def focused(view):
-    """Return the term that has the focus, or None."""
-    return view.evaluate("document.activeElement.closest('tr[data-term]')?.dataset.term")
+    """Return the marked term on which the keys act, or None."""
+    return view.evaluate("document.querySelector('#gene tr.at')?.dataset.term")
 
 
 def next_gene(view):

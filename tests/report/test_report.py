@@ -26,7 +26,7 @@ from flyannot.report.curves import (
     reliability_curve,
     roc_curves,
 )
-from flyannot.report.drawing import pack_map
+from flyannot.report.drawing import encode_jpeg, pack_map, trace_outline
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import to_script_json, write_page
 from flyannot.terms.answers import UNDETERMINED, read_group_predictions
@@ -168,6 +168,16 @@ def test_table_page_and_scores_give_one_answer(page, run):
             assert precision is None or f"{100 * precision:.0f}% right" in term["support"]
             n_held_out += 1
     assert n_held_out == sum(len(one["term"]) * len(one["group"]) for one in scores["evaluated"].values())
+
+
+def test_an_outline_encloses_the_embryo_and_nothing_else():
+    y, x = np.indices((128, 320))
+    is_inside = ((x - 160) / 120) ** 2 + ((y - 60) / 45) ** 2 < 1
+    polygon = trace_outline(encode_jpeg(np.where(is_inside, 120, 235).astype(np.uint8)))
+    corners = np.array([[float(n) for n in re.findall(r"[\d.]+", one)] for one in polygon.split(",")])
+    distance = ((corners[:, 0] * 3.2 - 160) / 120) ** 2 + ((corners[:, 1] * 1.28 - 60) / 45) ** 2
+    assert len(corners) > 8 and np.abs(np.sqrt(distance) - 1).max() < 0.06
+    assert trace_outline(encode_jpeg(np.full((128, 320), 235, np.uint8))) == ""
 
 
 def test_maps_hold_the_decision_values_of_the_predictions(page, chain):

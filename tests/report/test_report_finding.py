@@ -5,9 +5,11 @@ import re
 import pytest
 
 from flyannot.report.groups import AGREED, MISSED, NEW, UNLEARNED, GroupEntry, ImageEntry
+from flyannot.report.nearest import SimilarGroup
 from flyannot.report.page import ReviewSettings
-from tests.report.browser import LINES, genes, open_gene, shown
+from tests.report.browser import LINES, downloaded, genes, open_gene, shown
 from tests.report.small_pages import entries, term, write_groups
+from tests.small_embryos import rows_of_csv
 
 GROUPS = {
     "both": [term("pole cell", AGREED, 0.9), term("midgut", NEW, 0.8)],
@@ -165,7 +167,7 @@ def test_scores_and_curves_are_in_the_address_too_and_atoms_are_folded_away(brow
 
 def test_the_auc_is_seen_on_a_narrow_screen(browser, page, four):
     for path, place, auc in (
-        (page, "#scores-table tbody tr:visible td.number", r"[01]\.\d\d\d"),
+        (page, "#scores-table tbody tr:visible td.number", r"[01]\.\d\d$"),
         (four, "#gene .support", r"(?s).*AUC"),
     ):
         with shown(browser, path, viewport={"width": 400, "height": 900}) as view:
@@ -232,3 +234,41 @@ def test_a_time_course_marks_what_changes_of_terms_that_both_stage_ranges_use(br
         view.click("button.course")
         marked = [view.locator(f"#beside article {tag}").all_inner_texts() for tag in ("strong", "s")]
         assert marked == [["midgut"], ["pole cell"]]
+
+
+def test_look_alikes_by_term_unusual_patterns_and_pictures_that_lie_wrong(browser, tmp_path):
+    curated = {"a": ["pole cell", "midgut"], "b": ["pole cell", "gap"], "c": ["midgut"]}
+    groups = []
+    for gene, unusual in zip(curated, (0.2, 0.9, 0.5)):
+        near = [SimilarGroup(f"4-6.{other}", other, "", 0.5, [], []) for other in curated if other != gene]
+        images = [ImageEntry(f"{gene}.png#turned=180", "", f"{gene}.png", "posterior left?" * (gene == "c"))]
+        terms = [term(name, AGREED, 0.9) for name in curated[gene]]
+        groups.append(GroupEntry("4-6", gene, gene, "", True, images, terms, near, unusual=unusual))
+    write_groups(tmp_path / "q.html", groups)
+    with shown(browser, tmp_path / "q.html", accept_downloads=True) as view:
+        view.select_option("#groups-order", "unusual")
+        assert genes(view) == ["b", "c", "a"]
+        for asked, found in (
+            ("lacks", "bc"),
+            ("lacks midgut", "b"),
+            ("lacks pole cell", "c"),
+            ("has gap", "b"),
+        ):
+            view.select_option("#groups-which", "all")
+            open_gene(view, "4-6.a")
+            view.locator("#gene .asked").select_option(asked)
+            view.reload()
+            assert "".join(genes(view)) == found
+        assert line(view, "b").startswith("b has gap")
+        view.select_option("#groups-which", "lies")
+        assert genes(view) == ["c"]
+        view.locator("#gene button.turn").first.click()
+        view.reload()
+        assert view.get_attribute("#gene .embryo", "data-turned") == "left-right"
+        view.click(".menu summary")
+        rows = rows_of_csv(downloaded(view, tmp_path / "images.csv", "#download-turned"))
+        assert {row["image"]: row["turned"] for row in rows} == {
+            "a.png": "both",
+            "b.png": "both",
+            "c.png": "top-bottom",
+        }

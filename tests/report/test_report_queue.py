@@ -25,7 +25,7 @@ from flyannot.report.groups import (
 from flyannot.report.page import ReviewSettings
 from flyannot.report.run_folder import open_run
 from tests.files.test_hostile_files import flipped
-from tests.report.browser import focused, genes, next_gene, review_as, shown, violations
+from tests.report.browser import focused, genes, review_as, shown, violations
 from tests.report.pages_read import index_of, make_report
 from tests.report.small_pages import make_run, term, write_groups, write_record_with
 from tests.small_embryos import rows_of_csv
@@ -173,7 +173,6 @@ def test_the_page_orders_by_what_to_look_at_first_and_the_keys_follow(view):
     view.select_option("#groups-order", "look")
     assert genes(view)[:2] == ["u2", "u1"]
     view.evaluate("document.activeElement.blur()")
-    next_gene(view)
     assert focused(view) == "midgut"
     view.keyboard.press("a")
     assert focused(view) == "gap"
@@ -192,7 +191,6 @@ def test_the_page_lists_curated_terms_to_check_until_they_are_reviewed(view):
     view.select_option("#groups-order", "look")
     assert genes(view) == ["c2", "c1"], "the most doubtful first"
     view.evaluate("document.activeElement.blur()")
-    next_gene(view)
     view.keyboard.press("r")
     view.select_option("#groups-order", "stage")
     assert genes(view) == ["c1"]

@@ -306,14 +306,12 @@ def test_all_terms_to_decide_are_counted_and_the_keys_go_from_one_to_the_next(vi
     view.evaluate("document.activeElement.blur()")
     decided = []
     for gene in genes(view):
-        view.keyboard.press("j")
-        view.wait_for_function(
-            f"document.activeElement.closest('#gene[data-key=\"4-6.{gene}\"] tr[data-term]')"
-        )
+        view.locator(f'#gene[data-key="4-6.{gene}"] tr.at').wait_for()
         for _ in terms:
             decided.append(focused(view))
             view.keyboard.press("a")
         assert "press j for the next gene" in view.inner_text("#review-said")
+        view.keyboard.press("j")
     assert sorted(decided) == sorted(2 * terms)
     assert "to decide" not in view.locator(LINES).first.inner_text() and not violations(view)
 
@@ -383,10 +381,10 @@ def test_where_nothing_is_predicted_a_term_of_one_gene_is_asked_of_the_others(ba
 
 
 def test_a_review_by_keyboard(view):
-    next_gene(view)
     row = "document.activeElement.closest('tr')?.dataset.term"
-    assert view.evaluate(row) == "pole cell"
-    for key in ("a", "r", "u"):
+    view.locator(LINES).first.click()
+    for marked, key in (("pole cell", "a"), ("midgut", "r"), ("=odd, term", "u")):
+        assert focused(view) == marked, "a key acts on what is marked, also after a click into the list"
         view.keyboard.press(key)
     given = {"pole cell": "accept", "midgut": "reject", "=odd, term": "unsure"}
     for key in ("u", "r", "a"):  # after the last term a key more changes nothing

@@ -33,11 +33,16 @@ def supplied_digests():
     return digests
 
 
+def supplied_path(name):
+    """Return the Path of the model file of this name that comes with flyannot; it may be missing."""
+    return _FOLDER / f"{name}.h5"
+
+
 def resolve_model_path(named):
     """Return the Path of the model file that a user named by its path, or by the name of a supplied model.
 
     `named` is a Path. If it is the name of a supplied model, and no file has this path, the Path of the
     supplied model is returned; otherwise `named` itself.
     """
-    supplied = _FOLDER / f"{named.name}.h5"
+    supplied = supplied_path(named.name)
     return supplied if len(named.parts) == 1 and not named.exists() and supplied.is_file() else named

@@ -18,6 +18,7 @@ const Address = (() => {
     if (chosen.sorted) chosenWords.set("sort", chosen.sorted);
     if (chosen.curves) chosenWords.set("curves", chosen.curves);
     if (chosen.alike >= 0) chosenWords.set("like", keyOf(index.groups[chosen.alike]));
+    if (chosen.alike >= 0 && chosen.asked !== "lacks") chosenWords.set("asked", chosen.asked);
     const isReading = document.body.classList.contains("reading");
     if (chosen.listed.length && (isReading || chosen.current !== chosen.listed[0].g))
       chosenWords.set("open", pane.dataset.key);
@@ -47,6 +48,7 @@ const Address = (() => {
     if (!list) return;
     const g = numberOfKey.get(given.get("open"));
     chosen.alike = numberOfKey.get(given.get("like")) ?? -1;
+    chosen.asked = given.get("asked") || "lacks";
     choose();
     drawList();
     if (g !== undefined || chosen.listed.length) show(g ?? chosen.listed[0].g);

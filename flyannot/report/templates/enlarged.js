@@ -22,6 +22,8 @@ const Enlarged = (() => {
       .querySelector(".embryo")
       .replaceChildren(large, ...(canvas ? [copyOf(canvas)] : []));
     byId("enlarged").querySelector(".embryo").classList.toggle("mapped", Boolean(canvas));
+    byId("enlarged").querySelector(".embryo").style.cssText = embryo.style.cssText;
+    byId("enlarged").querySelector(".embryo").dataset.turned = embryo.dataset.turned || "";
     byId("map-opacity").disabled = !canvas;
     for (const id of ["enlarged-previous", "enlarged-next"]) byId(id).disabled = around.length < 2;
   }
@@ -40,16 +42,13 @@ const Enlarged = (() => {
   if (list) {
     pane.addEventListener("click", (event) => {
       const embryo = event.target.closest(".embryo:has(img)");
-      if (!embryo) return;
+      if (!embryo || event.target.closest("button.turn")) return;
       around = Array.from(embryo.closest(".inside").querySelectorAll(".embryo:has(img)"));
       enlarge(around.indexOf(embryo));
       byId("enlarged").showModal();
     });
     byId("enlarged-previous").addEventListener("click", () => enlarge(shown - 1));
     byId("enlarged-next").addEventListener("click", () => enlarge(shown + 1));
-    byId("map-opacity").addEventListener("input", (event) =>
-      document.documentElement.style.setProperty("--map-opacity", event.target.value / 100),
-    );
   }
 
   return { startEnlarging };

@@ -88,13 +88,18 @@ const Groups = (() => {
   );
   const termNames = index.terms.map((term) => term.toLowerCase());
   const isReviewed = (group, one) => Verdicts.verdicts.has(Review.keyOfTerm(group, index.terms[one.term]));
-  // Return the terms of the gene whose look-alikes are listed that this group lacks.
-  function lacked(group) {
-    const to = index.groups[chosen.alike];
-    const own = to && to.annotated ? (one) => one.curated : ofStatus("predicted").bind(null, to);
+  // Return the terms by which a look-alike of the group `g` fits what is asked: terms of `g` that the look-alike
+  // certainly lacks, or terms that only the look-alike has.
+  function answering(group, g = chosen.alike, asked = chosen.asked) {
+    const to = index.groups[g];
     if (!to || !group.annotated || !to.alike.includes(numberOfKey.get(keyOf(group)))) return [];
-    const has = new Set(group.terms.filter((one) => one.curated).map((one) => one.term));
-    return to.terms.filter((one) => own(one) && !has.has(one.term)).map((one) => index.terms[one.term]);
+    const own = to.annotated ? (one) => one.curated : ofStatus("predicted").bind(null, to);
+    const names = (terms) => terms.map((one) => index.terms[one.term]);
+    const here = names(group.terms.filter((one) => one.curated));
+    const there = names(to.terms.filter(own));
+    const [what, ...term] = asked.split(" ");
+    const [all, others] = what === "has" ? [here, there] : [group.annotated === 1 ? there : [], here];
+    return all.filter((name) => !others.includes(name) && (!term.length || name === term.join(" ")));
   }
   const ofStatus = (status) => (group, one) => one.status === status;
   // Each filter has a text, and a test of terms or of groups. A filter that fits no group is not offered.
@@ -119,9 +124,10 @@ const Groups = (() => {
     },
     unannotated: { says: "genes without curated terms", gene: (group) => !group.annotated },
     check: { says: "pictures to check", gene: (group) => group.check },
+    lies: { says: "pictures that may lie wrong", gene: (group) => group.lies },
     alike: {
       says: "look-alikes that lack its terms",
-      gene: (group) => lacked(group).length,
+      gene: (group) => answering(group).length,
       isOffered: () => index.groups.some((group) => group.alike.length),
     },
     contested: {
@@ -197,7 +203,16 @@ const Groups = (() => {
     look: ({ g, terms }) =>
       -(byId("groups-which").value === "doubted" ? worthOf(terms) : worthOfLook(index.groups[g])),
     alike: ({ g }) => index.groups[chosen.alike].alike.indexOf(g),
+    unusual: ({ g }) => unusualRanks.get(g) ?? index.groups.length,
   };
+  // The most unusual group of each stage range has the rank 0, the next one of each has the rank 1.
+  const unusualRanks = new Map();
+  index.stages.forEach((_, stage) =>
+    Array.from(index.groups.keys())
+      .filter((g) => index.groups[g].stage === stage && index.groups[g].unusual !== null)
+      .sort((a, b) => index.groups[b].unusual - index.groups[a].unusual)
+      .forEach((g, rank) => unusualRanks.set(g, rank)),
+  );
   const textSought = () => byId("groups-search").value.trim().toLowerCase();
   function choose() {
     const text = textSought();
@@ -228,7 +243,11 @@ const Groups = (() => {
     const isAll = chosen.listed.length === index.groups.length;
     const like =
       byId("groups-which").value === "alike" && chosen.alike >= 0
-        ? " look like " + symbolOf(index.groups[chosen.alike]) + " but lack some of its terms"
+        ? " look like " +
+          symbolOf(index.groups[chosen.alike]) +
+          (chosen.asked === "lacks"
+            ? " but lack some of its terms"
+            : chosen.asked.replace(/^lacks/, " and lack").replace(/^has/, " and have"))
         : "";
     byId("groups-count").textContent = !chosen.listed.length
       ? "no genes found"
@@ -253,6 +272,7 @@ const Groups = (() => {
         (textSought() && chosen.listed[0].rank === 0))
     )
       show(chosen.listed[0].g);
+    if (isBegun) Keys.markFirst();
     if (pane.getBoundingClientRect().top < 0) pane.scrollIntoView();
   }
 
@@ -284,10 +304,16 @@ const Groups = (() => {
   function termsInLine({ g, terms, isPart }) {
     const found = new Set(isPart ? terms : []);
     const line = make("span", { class: "terms" });
-    const lacks = byId("groups-which").value === "alike" ? lacked(index.groups[g]) : [];
-    if (lacks.length)
+    const fitting = byId("groups-which").value === "alike" ? answering(index.groups[g]) : [];
+    const [what] = chosen.asked.split(" ");
+    if (fitting.length)
       line.append(
-        make("span", {}, make("span", { class: "badge missed" }, "lacks"), " " + lacks.join(", ")),
+        make(
+          "span",
+          {},
+          make("span", { class: "badge " + (what === "has" ? "new" : "missed") }, what),
+          " " + fitting.join(", "),
+        ),
         " ",
       );
     const rest = make("span"); // terms that say nothing new stand on one line
@@ -415,11 +441,15 @@ const Groups = (() => {
         if (g !== chosen.current) return;
         pane.append(details.cloneNode(true));
         for (const start of [
+          Tables.watchWidths,
           Review.startReview,
+          Keys.markFirst,
           Enlarged.startEnlarging,
           SideBySide.startBeside,
           MapUse.startOnMap,
           LookAlikes.startNearest,
+          Turns.startTurns,
+          startSheet,
         ])
           start(pane);
       })
@@ -447,8 +477,19 @@ const Groups = (() => {
     if (top < 0 || top > innerHeight / 2) pane.scrollIntoView();
   }
 
+  // Print one gene: its pictures, terms and look-alikes.
+  function startSheet(section) {
+    const button = make("button", { type: "button" }, "Print this gene");
+    button.addEventListener("click", () => {
+      document.body.classList.add("sheet");
+      print();
+    });
+    section.querySelector(".links").append(button);
+  }
+
   // --- Nothing unfolds on paper. ---
   addEventListener("beforeprint", () => {
+    if (document.body.classList.contains("sheet")) return;
     drawMore(chosen.listed.length);
     list.querySelectorAll(".thumb:not([src])").forEach((thumb) => thumb.dispatchEvent(new Event("wanted")));
     for (const one of document.querySelectorAll("details.reading:not([open])")) {
@@ -457,6 +498,7 @@ const Groups = (() => {
     }
   });
   addEventListener("afterprint", () => {
+    document.body.classList.remove("sheet");
     for (const one of document.querySelectorAll("details[data-printed]")) {
       one.open = false;
       delete one.dataset.printed;
@@ -471,6 +513,7 @@ const Groups = (() => {
         byId("groups-which").append(make("option", { value: name }, filter.says));
       }
     if (index.groups.some(hasLooks)) used.add("look");
+    if (unusualRanks.size) used.add("unusual");
     for (const part of document.querySelectorAll("#groups [data-used]"))
       if (!used.has(part.dataset.used)) part.remove();
     byId("groups-terms").append(...index.terms.map((term) => make("option", { value: term })));
@@ -499,9 +542,16 @@ const Groups = (() => {
       event.preventDefault();
       pick(g);
     });
+    byId("filters").addEventListener("click", ({ target }) => {
+      const isOpen = document.body.classList.toggle("filtering");
+      target.setAttribute("aria-expanded", isOpen);
+    });
     for (const id of ["groups-search", "groups-stage", "groups-which", "groups-order"]) {
       byId(id).addEventListener("input", () => {
-        if (id === "groups-which") chosen.alike = byId(id).value === "alike" ? chosen.current : -1;
+        if (id === "groups-which") {
+          chosen.alike = byId(id).value === "alike" ? chosen.current : -1;
+          chosen.asked = "lacks";
+        }
         listAgain(id === "groups-which" || id === "groups-order");
         Address.remember(id);
       });
@@ -516,6 +566,7 @@ const Groups = (() => {
     detailsOf,
     listInUse,
     isNext,
+    answering,
     symbolOf,
     keyOf,
     numberOfKey,

@@ -1,5 +1,5 @@
-// --- The review by keyboard: a key acts on the term that has the focus. ---
-(() => {
+// --- The review by keyboard: a key acts on the marked term of the gene that is shown. ---
+const Keys = (() => {
   const { list, pane, pick, isNext, listInUse } = Groups;
   const { byId, chosen, index } = Page;
   const { isBare, say, give, undo, rowOfTerm, idOfGene } = Review;
@@ -8,6 +8,20 @@
   const rowsOf = () => Array.from(pane.querySelectorAll("tr[data-term]:not([hidden])"));
   const isOpenTo = (row) => !row.classList.contains("reviewed");
   const rowInFocus = () => document.activeElement.closest?.("#gene tr[data-term]") || null;
+  const markedRow = () => rowInFocus() || pane.querySelector("tr.at:not([hidden])");
+  function mark(row) {
+    pane.querySelector("tr.at")?.classList.remove("at");
+    row?.classList.add("at");
+  }
+  function firstRow() {
+    const rows = rowsOf();
+    return rows.find(isNext) || rows.find(isOpenTo) || rows[0];
+  }
+  const markFirst = () => mark(firstRow());
+  function isInView(row) {
+    const { top, bottom, height } = row.getBoundingClientRect();
+    return height > 0 && top >= 0 && bottom <= innerHeight;
+  }
 
   function focusRow(row) {
     (row.querySelector("[aria-pressed=true][data-verdict]") || row.querySelector("[data-verdict]")).focus({
@@ -15,20 +29,22 @@
     });
     row.scrollIntoView({ block: "nearest" });
   }
-  // The heading has the focus if no term has it, so that another key changes no verdict.
-  const focusHeading = () => byId("gene-heading").focus({ preventScroll: true });
+  // The heading has the focus if no term is marked, so that another key changes no verdict.
+  function focusHeading() {
+    mark(null);
+    byId("gene-heading").focus({ preventScroll: true });
+  }
   async function openGene(g) {
     pick(g);
     await chosen.filling;
-    const rows = rowsOf();
-    const row = rows.find(isNext) || rows.find(isOpenTo) || rows[0];
+    const row = firstRow();
     if (row) focusRow(row);
     else if (isBare(index.groups[g])) pane.querySelector(".another").focus({ preventScroll: true });
     else focusHeading();
   }
-  // Go to the next gene; the first time to the gene that is shown.
+  // Go to the next gene; if no term of the gene that is shown is marked, to that gene first.
   function goToGene(step) {
-    if (step > 0 && chosen.current >= 0 && !pane.contains(document.activeElement))
+    if (step > 0 && chosen.current >= 0 && !markedRow() && !pane.contains(document.activeElement))
       return openGene(chosen.current);
     const at = chosen.listed.findIndex((one) => one.g === chosen.current);
     const to = chosen.listed[at < 0 ? 0 : at + step];
@@ -50,8 +66,12 @@
     line.focus({ preventScroll: true });
   }
   function giveByKey(verdict) {
-    const row = rowInFocus();
-    if (!row) return say("Choose a term first: press j to enter the gene.");
+    const row = markedRow();
+    if (!row?.offsetParent) return say("Choose a term first: press j for the next gene.");
+    if (row !== rowInFocus() && !isInView(row)) {
+      focusRow(row);
+      return say("The key is for " + row.dataset.term + ": press it again.");
+    }
     give(row, verdict);
     if (isOpenTo(row)) return focusRow(row); // the verdict was withdrawn
     const rows = rowsOf();
@@ -86,11 +106,11 @@
     j: () => goToGene(1),
     k: () => goToGene(-1),
     n: () => {
-      const note = rowInFocus()?.querySelector(".note:not([hidden])");
+      const note = markedRow()?.querySelector(".note:not([hidden])");
       if (note) note.focus();
     },
     t: () => pane.querySelector(".another")?.focus(),
-    m: () => rowInFocus()?.querySelector("button.map")?.click(),
+    m: () => markedRow()?.querySelector("button.map")?.click(),
     "?": () => byId("keys").showModal(),
   };
   const ARROWS = {
@@ -123,11 +143,19 @@
       event.preventDefault();
       return act();
     });
+    pane.addEventListener("focusin", ({ target }) => {
+      const row = target.closest("tr[data-term]");
+      if (row) mark(row);
+    });
     byId("undo").addEventListener("click", undoAndGoThere);
     byId("show-keys").addEventListener("click", () => byId("keys").showModal());
     byId("by-key").checked = !store.shelf || store.shelf.getItem("flyannot-keys") !== "off";
+    document.body.classList.toggle("no-keys", !byId("by-key").checked);
     byId("by-key").addEventListener("change", () => {
+      document.body.classList.toggle("no-keys", !byId("by-key").checked);
       if (store.shelf) store.shelf.setItem("flyannot-keys", byId("by-key").checked ? "on" : "off");
     });
   }
+
+  return { markFirst };
 })();

@@ -1,6 +1,7 @@
 // --- Maps of contributions. ---
 const Maps = (() => {
   const { make, index } = Page;
+  let opacity = 60; // per cent, of all maps
 
   function signed(value) {
     return (value < 0 ? "\u2212" : "+") + Math.abs(value).toFixed(3);
@@ -21,7 +22,13 @@ const Maps = (() => {
     legend.append(
       make("span", {}, "opposes"),
       make("span", { class: "ramp", "aria-hidden": true }),
-      make("span", {}, "supports " + name + "."),
+      make("span", {}, "supports " + name),
+      make(
+        "label",
+        {},
+        "opacity of the map ",
+        make("input", { type: "range", class: "map-opacity", min: 0, max: 100, value: opacity }),
+      ),
       make(
         "span",
         { class: "quiet" },
@@ -40,7 +47,7 @@ const Maps = (() => {
           (cells.length === 1 ? "this image" : "these images") +
           ". Strongest colour: a contribution of " +
           full.toPrecision(2) +
-          " per 8 x 8 pixels.",
+          " per 8 x 8 pixels. The map is smoothed, and shown inside the outline of the embryo.",
       ),
     );
   }
@@ -63,6 +70,13 @@ const Maps = (() => {
     context.putImageData(pixels, 0, 0);
     return canvas;
   }
+
+  document.addEventListener("input", ({ target }) => {
+    if (!target.matches(".map-opacity")) return;
+    opacity = target.value;
+    for (const slider of document.querySelectorAll(".map-opacity")) slider.value = opacity;
+    document.documentElement.style.setProperty("--map-opacity", opacity / 100);
+  });
 
   return { toggleMap };
 })();

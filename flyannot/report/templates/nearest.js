@@ -1,7 +1,7 @@
 // --- Similar groups: the image of another gene that matched, taken from the chunk of that gene. ---
 const LookAlikes = (() => {
-  const { numberOfKey, detailsOf, listAgain, list } = Groups;
-  const { make, byId, chosen } = Page;
+  const { numberOfKey, detailsOf, listAgain, list, answering } = Groups;
+  const { make, byId, chosen, index } = Page;
 
   function startNearest(section) {
     for (const place of section.querySelectorAll(".thumb[data-near]")) {
@@ -24,10 +24,29 @@ const LookAlikes = (() => {
           })
           .catch(() => {});
     }
-    const all = section.querySelector(".nearest button");
-    all?.addEventListener("click", () => {
-      byId("groups-which").value = "alike";
-      chosen.alike = chosen.current;
+    const select = section.querySelector(".nearest .asked");
+    if (!select) return;
+    const look = index.groups[chosen.current].alike.map((g) => index.groups[g]);
+    const offer = (asked, says, n) =>
+      select.append(make("option", { value: asked }, says + " (" + n + ")"));
+    const found = (what) =>
+      look.map((group) => answering(group, chosen.current, what)).filter((terms) => terms.length);
+    function offerTerms(what, says, ends, ofGroups) {
+      const terms = ofGroups.flat();
+      for (const term of [...new Set(terms)].sort())
+        offer(what + " " + term, says + term + ends, terms.filter((one) => one === term).length);
+    }
+    const lacking = found("lacks");
+    select.append(make("option", { value: "" }, "\u2026"));
+    if (lacking.length) offer("lacks", "lack any of its terms", lacking.length);
+    offerTerms("lacks", "lack ", "", lacking);
+    offerTerms("has", "have ", ", which it lacks", found("has"));
+    select.parentElement.hidden = select.options.length < 2;
+    if (chosen.alike === chosen.current) select.value = chosen.asked;
+    select.addEventListener("change", () => {
+      byId("groups-which").value = select.value ? "alike" : "all";
+      chosen.alike = select.value ? chosen.current : -1;
+      chosen.asked = select.value || "lacks";
       listAgain(false);
       Address.remember();
       byId("groups-count").focus({ preventScroll: true });

@@ -55,5 +55,13 @@ const Tables = (() => {
     setTimeout(() => URL.revokeObjectURL(address), 60000);
   }
 
-  return { csvText, csvRows, giveFile };
+  // Say of a table that is wider than its place that it scrolls sideways.
+  const wide = new ResizeObserver((seen) => {
+    for (const { target } of seen)
+      target.classList.toggle("wider", target.scrollWidth > target.clientWidth + 1);
+  });
+  const watchWidths = (part) => part.querySelectorAll(".scroll").forEach((one) => wide.observe(one));
+  watchWidths(document);
+
+  return { csvText, csvRows, giveFile, watchWidths };
 })();
