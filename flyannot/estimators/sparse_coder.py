@@ -229,16 +229,24 @@ class SparseCoder(BaseSparseCoder):
         if self.dictionary is None:
             check_is_fitted(self)
             return self.components_
-        D = np.asarray(self.dictionary)
-        if D.ndim != 2 or D.dtype.kind not in "fiu" or not D.size or not np.isfinite(D).all():
-            raise InputError(
-                f"a dictionary of shape {D.shape} and type {D.dtype} is not a matrix of finite numbers",
-                fix="give one row per atom",
-            )
-        return D if D.dtype == np.float32 else D.astype(np.float64)
+        return validate_atoms(self.dictionary)
 
     def __sklearn_is_fitted__(self):
         return self.dictionary is not None or hasattr(self, "components_")
+
+
+def validate_atoms(D):
+    """Return a dictionary given by a user as a float32 or float64 array (n_components, n_features).
+
+    Raises InputError unless D is a matrix of finite real numbers.
+    """
+    D = np.asarray(D)
+    if D.ndim != 2 or D.dtype.kind not in "fiu" or not D.size or not np.isfinite(D).all():
+        raise InputError(
+            f"a dictionary of shape {D.shape} and type {D.dtype} is not a matrix of finite numbers",
+            fix="give one row per atom",
+        )
+    return D if D.dtype == np.float32 else D.astype(np.float64)
 
 
 def resolve_n_jobs(n_jobs):
