@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import flyannot
+from flyannot.jobs import compiled
 from flyannot.jobs.compiled import SOURCES
 from tests.conftest import ROOT
 from tests.processes import LIMIT_S
@@ -246,6 +247,12 @@ def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(t
     before = kept_code(tmp_path / "cache")
     assert len(before) == 3 and said_by(code, cwd=tmp_path, **environment) == "4"
     assert kept_code(tmp_path / "cache") == before
+
+
+def test_another_version_of_numba_has_kernels_of_its_own(monkeypatch):
+    before = compiled._settings()
+    monkeypatch.setattr("numba.__version__", "0.1")
+    assert compiled._settings() != before
 
 
 def test_all_sources_of_kernels_name_the_folder():
