@@ -46,6 +46,10 @@ class DataError(FlyannotError):
     exit_code = 65
 
 
+class ArrayError(DataError, ValueError):
+    """Arrays whose numbers or shapes cannot be used; exit code 65, and a ValueError, which Python expects."""
+
+
 class WriteError(FlyannotError):
     """The error raised if an output cannot be written; exit code 74.
 

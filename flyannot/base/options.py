@@ -15,6 +15,7 @@ have the same Python type.
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -253,6 +254,29 @@ def _parse_number(kind, value):
     except (TypeError, ValueError, OverflowError):
         return None
     return None if not isinstance(value, str) and number != value else number
+
+
+def require_number(name, value, kind, words=""):
+    """Return the value of a parameter of a Python function, converted to its type.
+
+    Parameters
+    ----------
+    name : str, the parameter
+    value : any object; text and bool are not numbers here
+    kind : IntegerType or FloatType
+    words : str, the valid values, as they follow "must be"; by default those of `kind`
+
+    Raises
+    ------
+    InputError
+        If the value is not a number of this type and range.
+    """
+    is_number = isinstance(value, Integral if isinstance(kind, IntegerType) else Real)
+    try:
+        return kind.parse(value if is_number else None)
+    except ValueError:
+        what = f"{name} is {value!r}, and must be {words or kind.words}"
+        raise InputError(what, fix=f"choose another {name}") from None
 
 
 def option(

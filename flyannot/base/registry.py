@@ -44,7 +44,7 @@ class Registry(Mapping):
         InputError
             If the registry has no such name. The message suggests the closest name.
         """
-        if name not in self.import_paths:
+        if name not in self:
             raise InputError(
                 f'there is no {self.what} "{name}".{did_you_mean(name, self.import_paths)}',
                 fix=f"use one of {', '.join(self.import_paths)}",
@@ -52,7 +52,7 @@ class Registry(Mapping):
         return import_object(self.import_paths[name])
 
     def __contains__(self, name):
-        return name in self.import_paths
+        return isinstance(name, str) and name in self.import_paths
 
     def __iter__(self):
         return iter(self.import_paths)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
 from flyannot.estimators.image_patches import dense_blocks, dense_rows, validate_estimator_input
-from flyannot.estimators.sparse_coder import BaseSparseCoder
+from flyannot.estimators.sparse_coder import BaseSparseCoder, validate_atoms
 from flyannot.jobs.progress_events import log_or_print
 from flyannot.jobs.resources import require_memory
 from flyannot.sparse.coders.verified import power_of_two_scale
@@ -260,7 +260,9 @@ class DictionaryLearning(BaseSparseCoder):
         return LEARNERS[self.learner](D.astype(X.dtype), len(X), lam=lam, **options)
 
     def _options(self):
-        params = self.learner_params or {}
+        params = {} if self.learner_params is None else self.learner_params
+        if not isinstance(params, Mapping):
+            raise InputError(f"learner_params is {params!r}, and must be a dict", fix="give a dict, or None")
         return LEARNERS[self.learner].Options.from_table(params, f"learner {self.learner}", spelled=str)
 
     def _n_epochs(self):
@@ -282,9 +284,7 @@ class DictionaryLearning(BaseSparseCoder):
         n_atoms = self._n_atoms(X)
         if self.dict_init is None:
             return self._random_atoms(X, n_atoms, rng)
-        D = np.array(self.dict_init, X.dtype)
-        if not np.isfinite(D).all():
-            raise InputError("dict_init has numbers that are not finite", fix="replace them")
+        D = np.array(validate_atoms(self.dict_init), X.dtype)
         if D.shape != (n_atoms if self.n_components is not None else len(D), X.shape[1]):
             raise InputError(
                 f"dict_init of shape {D.shape} does not fit {self.n_components} atoms of "

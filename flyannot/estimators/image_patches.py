@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flyannot.base.errors import InputError, error_message
-from flyannot.base.options import FloatType, IntegerType
+from flyannot.base.options import FloatType, IntegerType, require_number
 from flyannot.base.text import short_repr
 from flyannot.encode.options import GridType
 from flyannot.encode.pooling import pool_image
@@ -104,32 +104,30 @@ _NUMBERS = {
     "objective_tol": FloatType(),
     "n_nonzero_coefs": IntegerType(),
     "max_iter": IntegerType(most=2**31 - 1),
-    "n_jobs": IntegerType(least=-(2**63)),
 }
+_N_JOBS = IntegerType(least=-(2**63))
+_FLAGS = ("positive_code", "positive_dict", "sparse_output")
 
 
-def _validate_numbers(estimator):
-    """Raise InputError unless every parameter of an estimator that is a number has its type and range.
+def _validate_parameters(estimator):
+    """Raise InputError unless every number, flag and callback of an estimator has its type and range.
 
-    A parameter may be None, which stands for the program's choice.
+    A number may be None, which stands for the program's choice.
     """
-    for name, value in estimator.get_params(deep=False).items():
-        kind = _NUMBERS.get(name)
-        if (
-            kind is None
-            or value is None
-            or (name == "alpha" and np.ndim(value) == 1 and hasattr(estimator, "n_nonzero_coefs"))
-        ):
-            continue
-        expected = Integral if isinstance(kind, IntegerType) else Real
-        try:
-            if not isinstance(value, expected) or not kind.parse(value) and name == "n_jobs":
-                raise ValueError
-        except ValueError:
-            what = "a whole number of threads, or -1 for all cores" if name == "n_jobs" else kind.words
-            raise InputError(
-                f"{name} is {value!r}, and must be {what}", fix=f"choose another {name}"
-            ) from None
+    parameters = estimator.get_params(deep=False)
+    for name, value in parameters.items():
+        is_per_sample = name == "alpha" and np.ndim(value) == 1 and hasattr(estimator, "n_nonzero_coefs")
+        if name in _NUMBERS and value is not None and not is_per_sample:
+            require_number(name, value, _NUMBERS[name])
+        if name in _FLAGS:
+            is_flag = isinstance(value, bool | np.bool_ | Integral)
+            require_number(name, int(value) if is_flag else value, IntegerType(0, 1), "True or False")
+    if (n_jobs := parameters.get("n_jobs")) is not None:
+        words = "a whole number of threads, or -1 for all cores"
+        require_number("n_jobs", None if n_jobs == 0 else n_jobs, _N_JOBS, words)
+    callback = parameters.get("callback")
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback is {callback!r}, and must be a function", fix="choose another callback")
 
 
 class DenseRows:
@@ -175,7 +173,7 @@ def validate_estimator_input(estimator, X, *, reset, **options):
     rows : array (n_samples, n_features), float32 or float64, or a CSR matrix if `options` accept it
     patches : ImagePatches, or None if X is a plain matrix
     """
-    _validate_numbers(estimator)
+    _validate_parameters(estimator)
     patches = _as_image_patches(X)
     rows = X if patches is None else patches.rows
     options = {"dtype": [np.float64, np.float32], "order": "C"} | options

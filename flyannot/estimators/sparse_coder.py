@@ -253,13 +253,7 @@ class SparseCoder(BaseSparseCoder):
         if self.dictionary is None:
             check_is_fitted(self)
             return self.components_
-        D = np.asarray(self.dictionary)
-        if D.ndim != 2 or D.dtype.kind not in "fiu" or not D.size or not np.isfinite(D).all():
-            raise InputError(
-                f"a dictionary of shape {D.shape} and type {D.dtype} is not a matrix of finite numbers",
-                fix="give one row per atom",
-            )
-        return D if D.dtype == np.float32 else D.astype(np.float64)
+        return validate_atoms(self.dictionary)
 
     def _block_coder(self, D):
         if self.coder != "omp":
@@ -280,6 +274,20 @@ class SparseCoder(BaseSparseCoder):
 def _at(alpha, rows):
     """Return alpha for some rows, which are a slice; alpha is one number, or one for each sample."""
     return np.asarray(alpha)[rows] if np.ndim(alpha) else alpha
+
+
+def validate_atoms(D):
+    """Return a dictionary given by a user as a float32 or float64 array (n_components, n_features).
+
+    Raises InputError unless D is a matrix of finite real numbers.
+    """
+    D = np.asarray(D)
+    if D.ndim != 2 or D.dtype.kind not in "fiu" or not D.size or not np.isfinite(D).all():
+        raise InputError(
+            f"a dictionary of shape {D.shape} and type {D.dtype} is not a matrix of finite numbers",
+            fix="give one row per atom",
+        )
+    return D if D.dtype == np.float32 else D.astype(np.float64)
 
 
 def resolve_n_jobs(n_jobs):

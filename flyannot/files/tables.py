@@ -38,6 +38,7 @@ _MAX_LINES_OF_ROW = 100
 _MOST_LONGER = 1.5  # times the length of a column's name that a similar name may have
 _MIN_CELLS = 3  # of a line that is surely a row of its own
 _LONG_CELL = f"a cell of more than {csv.field_size_limit():,} characters"
+_MAX_FAULTS = 10_000  # rows that are reported before the rest of a table is not read
 _QUOTES = 'close every double quote, and write one inside a cell as ""'
 _TEXTS = ("", "UTF-16 text", "a gzip file", "an empty file")  # kinds of contents that may be CSV
 _header_words: dict[str, str] = {}  # column -> its name in the tables of this command
@@ -125,6 +126,9 @@ def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_e
     is_workbook = _is_workbook(path)
     filled = [column for column, name in enumerate(required) if name not in may_be_empty]
     for line, row, fault in rows:
+        if len(faults or ()) > _MAX_FAULTS:
+            what = f"more than {_MAX_FAULTS:,} faulty rows: {faults[0].message}"
+            raise InputError(f"{path} has {what}", fix=faults[0].fix)
         n_cells = len(row)
         is_long = not is_workbook and n_cells > n_columns and any(map(str.strip, row[n_columns:]))
         row += [""] * (n_columns + 1 - n_cells)  # the last cell is read for columns that the table lacks

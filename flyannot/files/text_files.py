@@ -21,8 +21,12 @@ from flyannot.files.content_kind import HEAD_BYTES, recognise_content
 log = logging.getLogger("flyannot")
 _MAX_BYTES = 2**29  # of a file that is read at once
 MAX_LINE_FILE_BYTES = 2**30  # of a file that is read line by line, unpacked
-_UNPACKED_BYTES = 2**24  # that any file may unpack to
-_UNPACKED_TIMES = 100  # times its size that a file may unpack to in addition
+_FREE_BYTES = 300_000_000  # of memory that reading any file may take
+_BYTES_PER_BYTE = 50  # of memory in addition, for each byte of the file
+_COPIES = 3  # of unpacked contents that a reader may have at once
+_ROW_BYTES = 500  # of memory that one row of a table takes when it is read
+_MAX_LINE = 2**21  # characters of a line
+_MAX_TOML = 2**20  # characters; names take 150 times their size
 _NOT_UTF8 = re.compile(r"[\udc80-\udcff]")  # characters that `surrogateescape` makes of such bytes
 _MAX_SHOWN = 40  # characters of a line that is not UTF-8
 _MARKS = {  # first bytes of a text -> its encoding; the longer marks come first
@@ -59,9 +63,19 @@ def _open_if_regular(path, flags):
 def unpacked_size_limit(path, most):
     """Return the number of bytes to which a compressed file may unpack, as a guard against zip bombs.
 
-    The limit is 16 MiB plus 100 times the size of the file, but never more than `most` bytes.
+    The limit is a third of `memory_limit`, but never more than `most` bytes.
     """
-    return min(most, _UNPACKED_BYTES + _UNPACKED_TIMES * os.stat(path).st_size)
+    return min(most, memory_limit(path) // _COPIES)
+
+
+def memory_limit(path):
+    """Return the bytes of memory that reading a file may take: 300 MB plus 50 times its size."""
+    return _FREE_BYTES + _BYTES_PER_BYTE * os.stat(path).st_size
+
+
+def row_limit(path):
+    """Return the number of rows or lines that a file may have by its `memory_limit`."""
+    return memory_limit(path) // _ROW_BYTES
 
 
 def read_text(path, *, fix):
@@ -104,12 +118,13 @@ def read_lines(path, *, fix):
     Raises
     ------
     InputError
-        If the file cannot be read or unpacked, or is too large unpacked.
+        If the file cannot be read or unpacked, is too large unpacked, or has too many or too long lines.
     """
     n_letters = 0
     is_warned = False
     try:
         most = unpacked_size_limit(path, MAX_LINE_FILE_BYTES)
+        most_lines = row_limit(path)
         with open_regular_file(path) as raw:
             is_packed = raw.peek(2)[:2] == b"\x1f\x8b"
             file = io.BufferedReader(gzip.GzipFile(fileobj=raw)) if is_packed else raw
@@ -117,10 +132,14 @@ def read_lines(path, *, fix):
             encoding = _find_encoding(start)
             errors = "surrogateescape" if encoding == "utf-8-sig" else "replace"
             text = io.TextIOWrapper(file, encoding=encoding, errors=errors, newline="")
-            for number, line in enumerate(iter(lambda: text.readline(most), ""), start=1):
+            for number, line in enumerate(iter(lambda: text.readline(_MAX_LINE), ""), start=1):
                 n_letters += len(line)
                 if n_letters >= most:
                     raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=fix)
+                if number > most_lines:
+                    raise InputError(f"{path} has more than {most_lines:,} lines for its size", fix=fix)
+                if len(line) == _MAX_LINE:
+                    raise InputError(f"{path}, line {number} has over {_MAX_LINE:,} characters", fix=fix)
                 if not line.isascii() and _NOT_UTF8.search(line):
                     line = line.encode("utf-8", "surrogateescape").decode("cp1252", "replace")
                     if not is_warned:
@@ -194,6 +213,10 @@ def read_toml(path):
     """
     fix = "name a TOML file, such as configs/demo.toml"
     text = read_text(path, fix=fix)
+    if len(text) > _MAX_TOML:
+        raise InputError(
+            f"{path} has more than {_MAX_TOML:,} characters, too many for a configuration", fix=fix
+        )
     try:
         tables = tomllib.loads(text)
         repr(tables)  # raises ValueError for a hexadecimal number of very many digits

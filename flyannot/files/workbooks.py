@@ -16,7 +16,7 @@ from xml.etree.ElementTree import iterparse
 
 from flyannot.base.errors import InputError
 from flyannot.base.text import is_error_value
-from flyannot.files.text_files import open_regular_file, unpacked_size_limit
+from flyannot.files.text_files import open_regular_file, row_limit, unpacked_size_limit
 
 log = logging.getLogger("flyannot")
 NO_RESULT = "\0formula"  # no text of a workbook has this character
@@ -24,7 +24,10 @@ SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
 _MAX_BYTES = 2**29  # of an unpacked workbook
 _MAX_CELLS = 2**24  # including empty cells
 _MAX_COLUMNS = 2**14
-_MOST_SPACES = 1000  # that one element of an .ods file may stand for
+_MOST_SPACES = 100  # that one element of an .ods file may stand for
+_MAX_ELEMENTS = 2**18  # of XML that are kept at once: a row has a few for each cell
+_MAX_XML_PIECE = 2**20  # bytes of XML in which no element begins
+_ENTITY = b"<!ENTITY"
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 SIGNATURES = (b"PK\x03\x04", _OLD_EXCEL)
 _DATE_FORMATS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # numbers of Excel
@@ -71,12 +74,14 @@ def _first_rows(path, sheets):
     path : Path of the workbook, for messages
     sheets : list of (name, iterator of rows) of the sheets that are not hidden
     """
-    n_cells = 0
+    n_cells = n_rows = 0
+    most_rows = row_limit(path)
     for name, rows in sheets:
         is_empty = True
         for line, cells in rows:
             n_cells += len(cells) + 1
-            if n_cells > _MAX_CELLS:
+            n_rows += 1
+            if n_cells > _MAX_CELLS or n_rows > most_rows:
                 raise InputError(f"{path} has more than {_MAX_CELLS:,} cells, or claims to", fix=SAVE_AS)
             if is_empty and any(cells) and len(sheets) > 1:
                 log.info('note: %s has %d sheets; only "%s" is read', Path(path).name, len(sheets), name)
@@ -117,7 +122,8 @@ def _packed_sheets(path, file):
 def _read_elements(archive, name, *wanted, starts=()):
     """Yield the XML elements of one part of an archive that have a wanted tag, each when it is complete.
 
-    The element is emptied afterwards, so that a long part takes little memory.
+    The element is emptied afterwards, so that a long part takes little memory. A wanted element that has too
+    many parts raises ValueError.
 
     Parameters
     ----------
@@ -128,10 +134,14 @@ def _read_elements(archive, name, *wanted, starts=()):
     """
     around = []
     n_wanted = 0  # elements around this one that are still needed as a whole
+    n_kept = 0
     with archive.open(name) as part:
-        for event, element in iterparse(part, ("start", "end")):
+        for event, element in iterparse(_CheckedXml(part), ("start", "end")):
             tag = _tag(element)
             if event == "start":
+                n_kept += 1
+                if n_kept > _MAX_ELEMENTS:
+                    raise ValueError(f"a row or text of more than {_MAX_ELEMENTS:,} elements")
                 around.append(element)
                 n_wanted += tag in wanted
                 if tag in starts:
@@ -142,8 +152,30 @@ def _read_elements(archive, name, *wanted, starts=()):
                 yield element
                 n_wanted -= 1
             if not n_wanted:
+                n_kept = len(around)
                 for emptied in (element, *around[-1:]):
                     del emptied[:]
+
+
+class _CheckedXml:
+    """A part of an archive whose `read` raises ValueError for XML that takes much more memory than its size.
+
+    Such XML has entities, or elements with very many attributes.
+    """
+
+    def __init__(self, part):
+        self._part = part
+        self._n_bytes = 0  # since the last beginning of an element
+        self._end = b""
+
+    def read(self, n_bytes=-1, /):
+        block = self._part.read(n_bytes)
+        self._n_bytes = 0 if b"<" in block else self._n_bytes + len(block)
+        plain = (self._end + block).replace(b"\0", b"")
+        self._end = plain[-len(_ENTITY) :]
+        if self._n_bytes > _MAX_XML_PIECE or _ENTITY in plain:
+            raise ValueError("a text or element of too many bytes, or entities")
+        return block
 
 
 def _tag(element):

@@ -31,6 +31,7 @@ _COLOURS = {
     **dict.fromkeys(("RGB", "RGBA"), "rgb"),
     "CMYK": "cmyk",
 }
+_PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 3, "RGBA": 6, "CMYK": 6}  # half of what decoding takes
 _ORIENTATION = 274  # tag of EXIF
 # The chunks of a PNG that Pillow needs.  Others are skipped: texts and colour profiles may be of any size.
 _PNG_CHUNKS = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"eXIf", b"acTL", b"fcTL"}
@@ -88,7 +89,7 @@ def open_pillow(path, file, formats=FORMATS):
             plane = _read_deep_png(path, file, picture) if is_deep else _read(path, picture, bits)
             return plane._replace(used_bits=used_bits if bits == 16 else 0)
 
-        yield [Scene("", [], picture.size, 8 if is_deep else 4, read)]
+        yield [Scene("", [], picture.size, 8 if is_deep else _PIXEL_BYTES.get(picture.mode, 4), read)]
 
 
 @contextmanager

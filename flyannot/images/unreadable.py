@@ -13,9 +13,11 @@ import zlib
 
 from flyannot.base.errors import DataError
 from flyannot.base.text import escape_unprintable
+from flyannot.files.text_files import memory_limit
 
 MAX_PIXELS = 50_000_000  # checked in the header, before anything is decoded
 MAX_UNPACKED_BYTES = 400_000_000  # of a plane as it is stored; 50 million pixels of CMYK with 16 bits
+_COPIES = 2  # of a plane that are in memory while it is decoded
 _MAX_TILE_PIXELS = 24_000_000  # a tile may be larger than its picture
 MAX_SIDE = 65_535  # decoders need some bytes for every row
 MAX_CHUNKS = 100_000  # chunks of a PNG, besides the chunks of its pixels
@@ -86,11 +88,15 @@ def printable_path(path):
 def require_image_size(path, width, height, pixel_bytes=1):
     """Raise an UnusableImage unless a picture has at least one pixel, and not too many.
 
+    A small file may not unpack to as many pixels as a large one, by `memory_limit`.
+
     pixel_bytes : bytes of an unpacked pixel
     """
     if width < 1 or height < 1:
         raise unreadable_image_error(path, "it has no pixels")
-    most = min(MAX_PIXELS, MAX_UNPACKED_BYTES // max(1, pixel_bytes))
+    pixel_bytes = max(1, pixel_bytes)
+    most_here = memory_limit(path) // (_COPIES * pixel_bytes)
+    most = min(MAX_PIXELS, MAX_UNPACKED_BYTES // pixel_bytes, most_here)
     if width * height > most:
         raise too_large_image_error(path, f" ({width} x {height} pixels)", most)
     longest = max(width, height)

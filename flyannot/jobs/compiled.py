@@ -127,17 +127,18 @@ def _source_digest():
 
 
 def _settings():
-    """Return the settings of numba that can change machine code, as str.
+    """Return the version of numba and its settings that can change machine code, as str.
 
     Numba reads them again whenever it compiles. Neither threads nor numba's own folder change machine code.
     """
+    from numba import __version__ as version
     from numba import config
 
     config.reload_config()
     settings = sorted(
         (name, value) for name, value in vars(config).items() if name.isupper() and name[0] != "_"
     )
-    return repr([(k, v) for k, v in settings if "THREAD" not in k and k != "CACHE_DIR"])
+    return repr((version, [(k, v) for k, v in settings if "THREAD" not in k and k != "CACHE_DIR"]))
 
 
 @lru_cache(maxsize=1)

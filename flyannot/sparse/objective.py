@@ -14,18 +14,14 @@ All functions process the samples in blocks, so that memory stays bounded.
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.base.errors import InputError
+from flyannot.base.options import FloatType, require_number
 
 _BLOCK = 2048  # samples in a block: 16 MB of correlations at 1,000 atoms
 
 
 def validate_lam(lam):
     """Return the weight of the L1 norm as a float, or raise InputError unless it is positive."""
-    if not lam > 0:
-        raise InputError(
-            f"lam is {lam}, and must be positive", fix="choose lam > 0, such as 1.2 / sqrt(n_features)"
-        )
-    return float(lam)
+    return require_number("lam", lam, FloatType(above=0), "above 0, such as 1.2 / sqrt(n_features)")
 
 
 def objective(X, D, Z, lam):

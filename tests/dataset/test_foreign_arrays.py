@@ -18,7 +18,7 @@ X = np.random.default_rng(0).random((N, 8), np.float32)
 
 def npz_bomb(path):
     """Zeros that unpack to a thousand times the size of the file."""
-    np.savez_compressed(path, **TABLE, vector=np.zeros((N, 10**6), np.float32))
+    np.savez_compressed(path, **TABLE, vector=np.zeros((N, 2 * 10**6), np.float32))
 
 
 def parquet_bomb(path):

@@ -157,7 +157,26 @@ NO_NUMBERS = {
     "tol": (-1, np.nan, np.inf, "0.1", True),
     "max_iter": (0, -1, 1.5, "3", True, np.nan, 2**70),
     "objective_tol": (np.nan, "3", True),
+    "positive_code": (2, "yes", None, [1], np.array([1, 2])),
+    "sparse_output": (0.5, {}),
+    "positive_dict": (2**70, 1 + 1j),
 }
+WRONG_KINDS = {
+    "callback": (3, "print", [len]),
+    "learner_params": (3, [1], "variant"),
+    "learner": ([], {}, 3),
+    "coder": ([], np.array([1, 2])),
+    "n_components": ([], -1, True),
+    "dictionary": (
+        sp.csr_matrix(np.eye(12)),
+        np.eye(12) > 0,
+        np.eye(12) * 1j,
+        np.eye(12).astype(str),
+        3,
+        "x",
+    ),
+}
+WRONG_KINDS["dict_init"] = WRONG_KINDS["dictionary"]
 
 
 @pytest.mark.parametrize("name", NO_NUMBERS)
@@ -166,6 +185,37 @@ def test_every_estimator_refuses_the_same_numbers(model, name, X):
     for value in NO_NUMBERS[name] if name in model.get_params() else ():
         with pytest.raises(InputError, match=f"{name} is .*, and must be a"):
             clone(model).set_params(**{name: value}).fit(X)
+
+
+@pytest.mark.parametrize("name", WRONG_KINDS)
+def test_a_parameter_of_another_kind_is_a_value_error(name, X):
+    for model in (SparseCoder(np.eye(12)), DictionaryLearning(12, max_iter=1)):
+        for value in WRONG_KINDS[name] if name in model.get_params() else ():
+            with pytest.raises(ValueError):
+                clone(model, safe=False).set_params(**{name: value}).fit(X).transform(X)
+
+
+def test_every_form_of_real_numbers_is_taken_alike(X):
+    whole = np.round(10 * X)
+    forms = [whole.astype(kind) for kind in ("i1", ">i2", "f2", ">f4", ">f8", "O")]
+    forms += [
+        np.asfortranarray(whole),
+        np.broadcast_to(whole, whole.shape),
+        whole[::-1][::-1],
+        whole.tolist(),
+    ]
+    for model in (SparseCoder(np.eye(12)), DictionaryLearning(4, max_iter=1, random_state=0)):
+        expected = model.fit(whole).transform(whole)
+        for form in forms:
+            np.testing.assert_allclose(clone(model).fit(form).transform(form), expected, atol=1e-4)
+        for few in (whole[:1], whole[:, :1]):
+            one = clone(model).set_params(
+                **{"dictionary": np.eye(few.shape[1])} if "dictionary" in model.get_params() else {}
+            )
+            assert np.isfinite(one.fit(few).transform(few)).all()
+        for empty in (whole[:0], whole[:, :0]):
+            with pytest.raises(ValueError):
+                clone(model).fit(empty)
 
 
 def test_extreme_numbers_that_mean_something_work(X):

@@ -299,6 +299,12 @@ def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(t
     assert kept_code(tmp_path / "cache") == before
 
 
+def test_another_version_of_numba_has_kernels_of_its_own(monkeypatch):
+    before = compiled._settings()
+    monkeypatch.setattr("numba.__version__", "0.1")
+    assert compiled._settings() != before
+
+
 def test_all_sources_of_kernels_name_the_folder():
     """Each module of the package that defines kernels is one of SOURCES."""
     package = Path(flyannot.__file__).parent

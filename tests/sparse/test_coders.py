@@ -135,6 +135,20 @@ def test_what_cannot_be_coded_is_refused(name, problem):
             CODERS[name](*arguments)
     with pytest.raises(DataError, match="Gram"):
         CODERS[name](X, D, 1.0, gram=np.eye(29))
+    shape = len(X), len(D)
+    for start in (
+        np.ones((shape[0], shape[1] + 5)),
+        np.ones((shape[0] - 1, shape[1])),
+        np.full(shape, np.nan),
+    ):
+        with pytest.raises(ValueError, match="start codes must be"):  # kernels would read elsewhere
+            CODERS[name](X, D, 1.0, start=sp.csr_matrix(start))
+    for wrong in ({"tol": np.nan}, {"tol": -1}, {"max_sweeps": 2**70}, {"max_sweeps": 0}, {"n_threads": 1.5}):
+        with pytest.raises(InputError, match="and must be"):
+            CODERS[name](X, D, 1.0, **wrong)
+    for odd in (X * 1j, X.astype(str), sp.csr_matrix(X)):
+        with pytest.raises(ValueError):
+            CODERS[name](odd, D, 1.0)
 
 
 def test_what_float32_cannot_tell_is_solved_in_float64(rng):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.base.errors import DataError, InputError
+from flyannot.base.errors import ArrayError
 from flyannot.jobs.resources import create_thread_pool, limit_blas_threads
 from flyannot.sparse.kernels import SUMS, duality_gap_from_sums, inlined, kernel, sum_squares
 from flyannot.sparse.objective import validate_lam
@@ -81,17 +81,21 @@ def validate_samples(X, D, lam, gram=None, *, norms=None):
 
     Raises
     ------
-    DataError
-        If the shapes of X, D and D D^T do not fit together, or a sample or an atom is not finite.
+    ArrayError
+        If an array is not of real numbers, or a sample or an atom is not finite.  Also if the shapes of X, D
+        and D D^T do not fit together.
     InputError
         If lam is not positive.
     """
     dtype = np.float32 if np.asarray(X).dtype == np.float32 else np.float64
+    for what, A in (("samples", X), ("atoms", D), ("a Gram matrix", gram)):
+        if A is not None and np.asarray(A).dtype.kind not in "biuf":
+            raise ArrayError(f"{what} of {type(A).__name__}: no array of real numbers")
     X, D = as_read_only(X, dtype), as_read_only(D, dtype)
     if X.ndim != 2 or D.ndim != 2 or X.shape[1] != D.shape[1]:
-        raise DataError(f"samples {X.shape} and atoms {D.shape} do not fit together")
+        raise ArrayError(f"samples {X.shape} and atoms {D.shape} do not fit together")
     if gram is not None and np.shape(gram) != (len(D), len(D)):
-        raise DataError(f"atoms {D.shape} and Gram matrix {np.shape(gram)} do not fit together")
+        raise ArrayError(f"atoms {D.shape} and Gram matrix {np.shape(gram)} do not fit together")
     validate_lam(lam)
     squares = finite_squares(X, "sample")
     return LassoInputs(X, D, squares, np.sqrt(finite_squares(D, "atom")) if norms is None else norms)
@@ -104,28 +108,15 @@ def finite_squares(A, what):
 
     Raises
     ------
-    DataError
+    ArrayError
         If a row is not finite.
     """
     squares = np.empty(len(A))
     sum_squares(as_read_only(A), squares)
     finite = np.isfinite(squares)
     if not finite.all():
-        raise DataError(f"{what} {int(finite.argmin())} has values that are not finite")
+        raise ArrayError(f"{what} {int(finite.argmin())} has values that are not finite")
     return squares
-
-
-def _validate_n_threads(n_threads):
-    """Return the number of threads as an int.
-
-    Raises
-    ------
-    InputError
-        If it is less than 1.
-    """
-    if n_threads < 1:
-        raise InputError(f"n_threads is {n_threads}, and must be 1 or more", fix="choose n_threads = 1")
-    return int(n_threads)
 
 
 def map_slices(work, n, length, n_threads):
@@ -145,7 +136,7 @@ def map_slices(work, n, length, n_threads):
     results : list of work(slice), in the order of the slices
     """
     slices = [slice(start, min(start + length, n)) for start in range(0, n, length)]
-    with limit_blas_threads(), create_thread_pool(_validate_n_threads(n_threads)) as threads:
+    with limit_blas_threads(), create_thread_pool(n_threads) as threads:
         return list(threads.map(work, slices))
 
 
@@ -205,7 +196,7 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
             solved.append((gaps, np.diff(bounds), *(part[: bounds[-1]].copy() for part in buffers)))
         return solved
 
-    if _validate_n_threads(n_threads) == 1:
+    if n_threads == 1:
         by_thread = [solve_every_nth(0)]
     else:
         with create_thread_pool(n_threads) as threads:

@@ -33,7 +33,8 @@ from functools import lru_cache, update_wrapper
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.base.errors import DataError, FlyannotError, InputError
+from flyannot.base.errors import ArrayError, DataError, FlyannotError, InputError
+from flyannot.base.options import FloatType, IntegerType, require_number
 from flyannot.sparse.coders.blocks import (
     Codes,
     LassoInputs,
@@ -112,7 +113,12 @@ class Coder:
         if np.ndim(lam):
             rules = {"max_sweeps": max_sweeps, "start": start, "gram": gram, "n_threads": n_threads}
             return self._codes_by_sample(X, D, lam, tol=tol, **rules)
+        tol = require_number("tol", tol, FloatType(least=0))
+        max_sweeps = require_number("max_sweeps", max_sweeps, IntegerType(most=2**31 - 1))
+        n_threads = require_number("n_threads", n_threads, IntegerType())
         samples = validate_samples(X, D, lam, gram)
+        gram = None if gram is None else np.ascontiguousarray(gram, np.result_type(gram, np.float32))
+        start = None if start is None else self._validate_start(start, samples)
         unit = power_of_two_scale(np.sqrt(samples.squares.max(initial=0)))
         atom_unit = power_of_two_scale(samples.norms.max(initial=0))
         if (unit, atom_unit) != (1.0, 1.0):
@@ -148,6 +154,18 @@ class Coder:
         Z, gaps = self.codes(scaled, D, 1.0, start=start, **rules)
         Z.data *= np.repeat(lam, np.diff(Z.indptr)).astype(Z.dtype)
         return Codes(Z, gaps)
+
+    def _validate_start(self, start, samples):
+        """Return start codes as a CSR matrix; kernels would read outside of a matrix of another shape.
+
+        Raises ArrayError unless they are finite numbers for these samples over these atoms.
+        """
+        shape = len(samples.X), len(samples.D)
+        start = sp.csr_matrix(start)
+        is_usable = start.shape == shape and start.dtype.kind in "biuf" and not _has_bad_indices(start)
+        if not is_usable or not np.isfinite(start.data).all():
+            raise ArrayError(f"start codes must be finite numbers of shape {shape}, in a CSR matrix")
+        return start
 
     def _checked(self, found, samples, lam, tol):
         """Return the result of a coder as valid `Codes`; gaps that are not known or were wrong become nan.
