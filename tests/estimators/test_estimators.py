@@ -180,10 +180,12 @@ WRONG_KINDS["dict_init"] = WRONG_KINDS["dictionary"]
 
 
 @pytest.mark.parametrize("name", NO_NUMBERS)
-@pytest.mark.parametrize("model", [SparseCoder(np.eye(12)), DictionaryLearning(4, max_iter=1)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [SparseCoder(np.eye(12)), DictionaryLearning(4, max_iter=1)], ids=("coder", "learner")
+)
 def test_every_estimator_refuses_the_same_numbers(model, name, X):
     for value in NO_NUMBERS[name] if name in model.get_params() else ():
-        with pytest.raises(InputError, match=f"{name} is .*, and must be a"):
+        with pytest.raises(InputError, match=f"{name} is .*, and must be "):
             clone(model).set_params(**{name: value}).fit(X)
 
 
