@@ -299,9 +299,10 @@ def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(t
     assert kept_code(tmp_path / "cache") == before
 
 
-def test_another_version_of_numba_has_kernels_of_its_own(monkeypatch):
+@pytest.mark.parametrize("package", ["numba", "llvmlite"])
+def test_another_version_of_a_compiler_has_kernels_of_its_own(package, monkeypatch):
     before = compiled._settings()
-    monkeypatch.setattr("numba.__version__", "0.1")
+    monkeypatch.setattr(f"{package}.__version__", "0.1")
     assert compiled._settings() != before
 
 
