@@ -267,5 +267,6 @@ REPORT = Step(
     reads=(StepInput("data_set", IMAGES),),
     makes="report.html",
     task="flyannot.report.build:build_task",
+    has_workers=True,
     command="flyannot.cli.report:command",
 )
