@@ -63,6 +63,7 @@ SYNTHESIZE = Step(
     options=SynthesizeOptions,
     makes="",
     task="flyannot.pipeline.synthesize:build_task",
+    has_workers=True,
     command="flyannot.cli.synthesize:command",
 )
 
