@@ -158,7 +158,7 @@ def format_rows(rows, *, nested=False):
     """Format the table of what `evaluate_rows` yields."""
     title = "nested mean AUC" if nested else "mean AUC"
     lines = [
-        f"{'configuration':<{_NAME_WIDTH}}{title:>16}{'95 % interval':>18}{'ECE':>7}{'terms':>7}  scores"
+        f"{'configuration':<{_NAME_WIDTH}}{title:>16}{'95% interval':>18}{'ECE':>7}{'terms':>7}  scores"
     ]
     lines.append("-" * len(lines[0]))
     for name, result, path in rows:

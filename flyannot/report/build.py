@@ -153,7 +153,8 @@ def _jpeg_reader(run):
     unreadable.
     """
     described = run.files.get("descriptors") or run.files.get("model")
-    options = read_options(described, ExtractOptions) if described else ExtractOptions()
+    is_known = described and not is_imported(described)
+    options = read_options(described, ExtractOptions) if is_known else ExtractOptions()
 
     def jpeg_or_none(path):
         try:
