@@ -134,7 +134,9 @@ class DenseRows:
     """The rows of a CSR matrix, read as dense arrays by an index; `shape` and `dtype` are of the matrix."""
 
     def __init__(self, matrix):
-        self._matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype
+        self._matrix = matrix
+        self.shape = matrix.shape
+        self.dtype = matrix.dtype
 
     def __len__(self):
         return self.shape[0]
