@@ -28,7 +28,7 @@ from flyannot.images.unreadable import require_image_size, unreadable_image_erro
 
 EITHER_WAY = "cannot tell which end is anterior"  # a warning
 _LEAST_ASYMMETRY = 0.0075  # 17 of 165 embryos of FlyExpress have less, and so have all drawn patterns
-_SEARCH_BYTES = 8  # half of what each pixel takes while embryos are searched for; 3 if it is grey
+_SEARCH_BYTES = {2: 4, 3: 8}  # by dimensions; half of what a pixel takes while embryos are searched for
 _MODES = {"grey": "L", "stain": "RGB", "pattern": "RGB", "blue": "RGB"}  # Pillow's mode for each channel
 
 
@@ -94,7 +94,7 @@ def _decode_photograph(file, chosen, planes, stamp):
     """
     picture = decode_image(file, "RGB", chosen, planes)
     height, width = picture.shape[:2]
-    require_image_size(file, width, height, _SEARCH_BYTES if picture.ndim == 3 else 3)
+    require_image_size(file, width, height, _SEARCH_BYTES[picture.ndim])
     return picture, find_embryos(picture)
 
 
