@@ -11,14 +11,16 @@ import struct
 import zipfile
 import zlib
 from collections import deque
+from contextlib import suppress
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
 import tifffile
-from PIL import Image
+from PIL import Image, ImageDraw
 
+from flyannot.base.errors import FlyannotError
 from flyannot.curation.corrections import read_corrections
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers.resolve import read_genes
@@ -30,7 +32,7 @@ from flyannot.files.hdf5.description import describe_file, read_summary
 from flyannot.files.hdf5.reading import verify_stored_file
 from flyannot.files.matrix import open_matrix
 from flyannot.files.text_files import read_json
-from flyannot.images.picture import read_picture
+from flyannot.images.picture import read_embryo_candidates, read_picture
 from flyannot.pipeline.runs.configuration import read_configuration
 from flyannot.terms.group_outcomes import read_scores
 
@@ -101,12 +103,12 @@ XLSX = {
     "empty rows": lambda n: xlsx("<row/>" * (3 * n * MB)),
     "deep": lambda n: xlsx("<a>" * (2 * n * MB) + "</a>" * (2 * n * MB)),
     "deep in a row": lambda n: xlsx(f"<row>{'<a>' * (2 * n * MB)}{'</a>' * (2 * n * MB)}</row>"),
-    "other elements": lambda n: xlsx("<a/>" * (4 * n * MB)),
+    "other elements": lambda n: xlsx("<a/>" * (n * MB)),
     "one text": lambda n: xlsx(ROW.format("x" * (16 * n * MB))),
     "an attribute": lambda n: xlsx(f'<row r="{"1" * (16 * n * MB)}"/>'),
     "attributes": lambda n: xlsx("<row " + " ".join(f'a{i}="1"' for i in range(n * MB)) + "/>"),
     "far cells": lambda n: xlsx('<row><c r="XFC1"/></row>' * (n * MB // 2)),
-    "shared texts": lambda n: xlsx("", "<si><t>ab</t></si>" * (n * MB)),
+    "shared texts": lambda n: xlsx("", "<si><t>ab</t></si>" * (n * MB // 4)),
     "shared runs": lambda n: xlsx("", f"<si>{'<r><t>ab</t></r>' * (n * MB)}</si>"),
     "entities": lambda n: archive(
         xl__workbook_xml='<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">'
@@ -138,7 +140,7 @@ def ods(rows):
 
 CELL = '<table:table-cell {} office:value-type="string"><text:p>{}</text:p></table:table-cell>'
 ODS = {
-    "cells": lambda n: ods(f"<table:table-row>{'<table:table-cell/>' * (n * MB)}</table:table-row>"),
+    "cells": lambda n: ods(f"<table:table-row>{'<table:table-cell/>' * (n * MB // 4)}</table:table-row>"),
     "repeated": lambda n: ods(
         '<table:table-row table:number-rows-repeated="9999999">'
         + CELL.format('table:number-columns-repeated="5"', "x" * n)
@@ -146,14 +148,74 @@ ODS = {
     ),
     "spaces": lambda n: ods(
         "<table:table-row>"
-        + CELL.format("", '<text:s text:c="1000"/>' * (n * MB // 2))
+        + CELL.format("", '<text:s text:c="1000"/>' * (n * MB // 8))
         + "</table:table-row>"
     ),
     "deep": lambda n: ods("<a>" * (2 * n * MB) + "</a>" * (2 * n * MB)),
     "paragraphs": lambda n: ods(
-        f"<table:table-row>{CELL.format('', '</text:p><text:p>' * (n * MB))}</table:table-row>"
+        f"<table:table-row>{CELL.format('', '</text:p><text:p>' * (n * MB // 4))}</table:table-row>"
     ),
 }
+
+
+def record(kind, *content):
+    content = b"".join(content)
+    return struct.pack("<HH", kind, len(content)) + content
+
+
+def xls(sheet, globals=b"", n_sheets=1):
+    """Return an .xls file whose sheets all lie at one place, with any records."""
+    start = (
+        record(0x809, struct.pack("<HHHHII", 0x600, 5, 0, 1997, 0, 6)) + record(0x42, b"\xb0\x04") + globals
+    )
+    place = len(start) + 13 * n_sheets + 4
+    start += record(0x85, struct.pack("<IBBBB", place, 0, 0, 1, 0), b"s") * n_sheets + record(10)
+    names = [record(0x204, struct.pack("<HHHHB", 0, k, 0, len(t), 0), t) for k, t in enumerate(HEADINGS)]
+    start += record(0x809, struct.pack("<HHHHII", 0x600, 16, 0, 1997, 0, 6)) + b"".join(names)
+    stream = (start + sheet + record(10)).ljust(4096, b"\0")
+    n = -(
+        -len(stream) // 512
+    )  # sectors of the stream; one for the directory follows, and the table of sectors
+    n_table = next(k for k in range(1, 110) if 128 * k >= n + 1 + k)
+    table = [*range(1, n), -2, -2, *[-3] * n_table]
+    places = [*range(n + 1, n + 1 + n_table), *[-1] * (109 - n_table)]
+    head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHHHH", 62, 3, 0xFFFE, 9, 6)
+    head += bytes(10) + struct.pack("<117i", n_table, n, 0, 4096, -2, 0, -2, 0, *places)
+    entries = (("Root Entry", 5, 1, -2, 0), ("Workbook", 2, -1, 0, len(stream)))
+    folder = b"".join(
+        name.encode("utf-16-le").ljust(64, b"\0")
+        + struct.pack("<HBBiii36xiii", 2 * len(name) + 2, kind, 1, -1, -1, child, first, size, 0)
+        for name, kind, child, first, size in entries
+    )
+    table = struct.pack(f"<{128 * n_table}i", *table, *[-1] * (128 * n_table - len(table)))
+    return head + stream.ljust(512 * n, b"\0") + folder.ljust(512, b"\0") + table
+
+
+HEADINGS = (b"image", b"gene", b"stage_range")
+XLS = {
+    "far cells": lambda n: xls(far_cells(1, 65536)),
+    "sheets at one place": lambda n: xls(far_cells(1, 8192), n_sheets=50 * n),
+    "sheets": lambda n: xls(b"", n_sheets=n * MB // 13),
+    "names": lambda n: xls(b"", record(0x18, b"\0\0\0\1", bytes(11), b"a") * (n * MB // 20)),
+    "fonts": lambda n: xls(b"", record(0x31, bytes(14), b"\1\0a") * (n * MB // 21)),
+    "formats": lambda n: xls(
+        b"", b"".join(record(0x41E, b"%2d\1\0\0a" % (i % 100)) for i in range(n * MB // 11))
+    ),
+    "cell formats": lambda n: xls(b"", record(0xE0, bytes(20)) * (n * MB // 24)),
+    "a repeated text": lambda n: xls(
+        b"".join(
+            record(0xFD, struct.pack("<HHHi", r, c, 0, 0)) for r in range(1, 4000 * n) for c in range(3)
+        ),
+        record(0xFC, struct.pack("<iiHB", 1, 1, 8000, 0), b" " + b"x" * 7998 + b" "),
+    ),
+}
+
+
+def far_cells(first, last):
+    """Return records of one number in the last column of each row."""
+    return b"".join(record(0x27E, struct.pack("<HHHi", row, 255, 0, 2)) for row in range(first, last))
+
+
 # --- texts ---
 
 JSON = {
@@ -222,10 +284,13 @@ def rows_npz(n_rows, width=1, kind="U1"):
     return npz(vector=np.zeros((n_rows, width), np.int8), stage_range=np.full(n_rows, "4-6"), **columns)
 
 
+NAMES_NPZ = ("vector", "image", "gene", "stage_range", "image_id", "patterns", "mask")
 NPZ = {
     "zeros": lambda n: npz(vector=np.zeros((20, 4 * n * MB), np.float32)),
     "bytes": lambda n: npz(vector=np.zeros((n, 60 * MB), np.int8)),
-    "rows": lambda n: rows_npz(n * MB),
+    "rows": lambda n: rows_npz(n * MB // 2),
+    "short names": lambda n: npz(**dict.fromkeys(NAMES_NPZ, np.zeros(20 * n * MB, "S1"))),
+    "small numbers": lambda n: rows_npz(20, width=4 * n * MB),
     "names": lambda n: rows_npz(n * MB // 8, kind="U9"),
     "wide names": lambda n: rows_npz(20, kind=f"U{n * MB // 4}"),
     "members": lambda n: archive(**{f"{i}_npy": "" for i in range(5000 * n)}),
@@ -234,16 +299,14 @@ NPZ = {
 }
 
 
-def parquet(n_rows, width=0):
+def parquet(n_rows, width=0, gene=""):
     """Return a parquet table of equal rows."""
     import pyarrow as arrow
     from pyarrow import parquet
 
-    codes = arrow.array(np.zeros(n_rows, np.int32))
-    names = ("image", "gene", "stage_range")
-    columns = {name: arrow.DictionaryArray.from_arrays(codes, arrow.array(["4-6"])) for name in names}
-    values = np.zeros((n_rows, width)) if width else codes
-    columns["vector"] = arrow.array(list(values)) if width else codes
+    columns = dict.fromkeys(("image", "gene", "stage_range"), np.full(n_rows, "4-6"))
+    columns["vector"] = list(np.zeros((n_rows, width))) if width else np.zeros(n_rows)
+    columns["gene"] = [gene] * n_rows
     file = io.BytesIO()
     parquet.write_table(arrow.table(columns), file, compression="zstd")
     return file.getvalue()
@@ -251,7 +314,12 @@ def parquet(n_rows, width=0):
 
 PARQUET = {
     "rows": lambda n: parquet(400_000 * n),
-    "vectors": lambda n: parquet(20, 30_000 * n),
+    "many rows": lambda n: parquet(1_600_000 * n),
+    "vectors": lambda n: parquet(20, 200_000 * n),
+    "wide vectors": lambda n: parquet(20, 600_000 * n),
+    "a long text": lambda n: parquet(2_000 * n, 2, "x" * 200_000),
+    "a list of a long text": lambda n: parquet(2_000 * n, 2, ["x" * 200_000]),
+    "a part of a long text": lambda n: parquet(2_000 * n, 2, {"a": "x" * 200_000}),
 }
 # --- pictures ---
 
@@ -334,7 +402,7 @@ OTHERS = {
         Image.new("P", (2000, 2000)),
         "GIF",
         save_all=True,
-        append_images=[Image.new("P", (2000, 2000), i % 7) for i in range(1, 20 * n)],
+        append_images=[Image.new("P", (2000, 2000), i % 7) for i in range(1, 2 * n)],
     ),
     "gif, a claim": lambda n: (
         b"GIF89a" + struct.pack("<HH", SIDE, SIDE) + b"\x80\0\0" + bytes(6) + b",\0\0\0\0"
@@ -415,7 +483,7 @@ TIFF = {
     "zstd": tiff((SIDE, SIDE), np.uint8, compression="zstd"),
     "zeros beside": tiff((20, SIDE, SIDE // 8), np.uint8, metadata={"axes": "ZYX"}, **FLAT),
     "a circle": lambda n: small_tiff(next_page=264),
-    "pages": lambda n: small_tiff(n_pages=2000 * n),
+    "pages": lambda n: small_tiff(n_pages=500 * n),
     "a claim": lambda n: small_tiff((256, 4, 1, 40_000), (257, 4, 1, 40_000)),
     "a claim within the limit": lambda n: small_tiff((256, 4, 1, SIDE), (257, 4, 1, SIDE)),
     "one strip for all": lambda n: small_tiff(
@@ -549,12 +617,12 @@ def read_shown(path):
     raise last
 
 
-def colours(path):
-    return read_picture(path, "RGB")
-
-
-def greys(path):
-    return read_picture(path, "L")
+def pictures(path):
+    """Read a picture in grey and in colour, and as a photograph of several embryos."""
+    for read in (lambda: read_picture(path, "L"), lambda: read_embryo_candidates(path)):
+        with suppress(FlyannotError):
+            read()
+    read_picture(path, "RGB")
 
 
 def corrections(path):
@@ -581,6 +649,31 @@ def packed_bombs(makes, names):
 
 PACKED_CSV = packed_bombs(CSV, ("cells", "an open quote", "rows", "faulty rows", "unknown stages"))
 PACKED_OBO = packed_bombs(OBO, ("entries", "synonyms", "parents", "one line"))
+
+
+def drawing():
+    """Return a PNG of 12 million pixels, in about 60 kB."""
+    picture = Image.new("RGB", (4000, 3000), "white")
+    ImageDraw.Draw(picture).ellipse((400, 900, 3600, 2100), fill=(120, 100, 160), outline="black", width=9)
+    return encoded(picture, "PNG")
+
+
+def photograph():
+    """Return a JPEG of 49 million pixels, in about 3 MB."""
+    noise = np.random.default_rng(0).integers(100, 160, (SIDE // 8, SIDE // 8, 3), np.uint8)
+    return encoded(Image.fromarray(noise).resize((SIDE, SIDE)), "JPEG", quality=50)
+
+
+HONEST = {  # files that must be read: suffix, reader and bytes
+    "a drawing": ("png", pictures, drawing),
+    "a photograph": ("jpg", lambda path: read_picture(path, "RGB"), photograph),
+    "a table": (
+        "csv",
+        read_images,
+        lambda: packed(HEAD + b"".join(b"%d.png,g%d,4-6\n" % (i, i % 6000) for i in range(100_000))),
+    ),
+    "a workbook": ("xls", read_rows, lambda: xls(b"")),
+}
 BOMBS = {
     **bombs_of("csv", "csv", (read_images, read_rows), CSV),
     **bombs_of("csv.gz", "csv", (read_images,), PACKED_CSV),
@@ -602,6 +695,7 @@ BOMBS = {
     **bombs_of("genes", "csv", (read_genes,), PACKED_CSV),
     **bombs_of("xlsx", "xlsx", (read_images,), XLSX),
     **bombs_of("ods", "ods", (read_images,), ODS),
+    **bombs_of("xls", "xls", (read_images,), XLS),
     **bombs_of("json", "json", (json_file, read_scores), JSON),
     **bombs_of("toml", "toml", (read_configuration,), TOML),
     **bombs_of("obo", "obo", (read_ontology,), OBO),
@@ -610,11 +704,11 @@ BOMBS = {
     **bombs_of("npz", "npz", (read_vectors,), NPZ),
     **bombs_of("patterns", "npz", (read_patterns,), NPZ),
     **bombs_of("parquet", "parquet", (read_vectors,), PARQUET),
-    **bombs_of("png", "png", (greys, colours), PNG),
-    **bombs_of("jpeg", "jpg", (greys, colours), JPEG),
-    **bombs_of("other", "png", (greys, colours), OTHERS),
-    **bombs_of("tiff", "tif", (greys, colours), TIFF),
-    **bombs_of("lif", "lif", (colours,), LIF),
-    **bombs_of("czi", "czi", (colours,), {"flat": czi}),
+    **bombs_of("png", "png", (pictures,), PNG),
+    **bombs_of("jpeg", "jpg", (pictures,), JPEG),
+    **bombs_of("other", "png", (pictures,), OTHERS),
+    **bombs_of("tiff", "tif", (pictures,), TIFF),
+    **bombs_of("lif", "lif", (pictures,), LIF),
+    **bombs_of("czi", "czi", (pictures,), {"flat": czi}),
     **bombs_of("hdf5", "h5", (read_shown,), HDF5),
 }

@@ -24,6 +24,7 @@ SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
 _MAX_BYTES = 2**29  # of an unpacked workbook
 _MAX_CELLS = 2**24  # including empty cells
 _MAX_COLUMNS = 2**14
+_MAX_SHEETS = 1000  # of an .xls file
 _MOST_SPACES = 100  # that one element of an .ods file may stand for
 _MAX_ELEMENTS = 2**18  # of XML that are kept at once: a row has a few for each cell
 _MAX_XML_PIECE = 2**20  # bytes of XML in which no element begins
@@ -363,7 +364,9 @@ def _xls_sheets(path, content):
     if "EncryptedPackage".encode("utf-16-le") in content:
         raise InputError(f"{path} {_PASSWORD[0]}", fix=_PASSWORD[1])
     try:
-        book = xlrd.open_workbook(file_contents=content, logfile=io.StringIO(), ragged_rows=True)
+        book = xlrd.open_workbook(
+            file_contents=content, logfile=io.StringIO(), ragged_rows=True, on_demand=True
+        )
     except xlrd.XLRDError as error:
         if "encrypted" in str(error):
             raise InputError(f"{path} {_PASSWORD[0]}", fix=_PASSWORD[1]) from None
@@ -379,11 +382,17 @@ def _xls_sheets(path, content):
             return "TRUE" if cell.value else "FALSE"
         return _format_number(cell.value) if cell.ctype == xlrd.XL_CELL_NUMBER else str(cell.value)
 
-    return [
-        (
-            sheet.name,
-            ((line, list(map(cell_text, row))) for line, row in enumerate(sheet.get_rows(), start=1)),
-        )
-        for sheet in book.sheets()
-        if not sheet.visibility
-    ]
+    def rows(k):
+        """Yield the rows of one sheet, which is in memory only while it is read."""
+        for line, row in enumerate(book.sheet_by_index(k).get_rows(), start=1):
+            yield line, list(map(cell_text, row))
+        book.unload_sheet(k)
+
+    if book.nsheets > _MAX_SHEETS:
+        raise InputError(f"{path} has more than {_MAX_SHEETS:,} sheets", fix=SAVE_AS)
+    sheets = []
+    for k in range(book.nsheets):
+        if not book.sheet_by_index(k).visibility:
+            sheets.append((book.sheet_names()[k], rows(k)))
+        book.unload_sheet(k)
+    return sheets

@@ -24,10 +24,11 @@ from flyannot.images.quality import (
     standard_warnings,
 )
 from flyannot.images.registration import NoEmbryo, crop_embryo, find_pose
-from flyannot.images.unreadable import unreadable_image_error
+from flyannot.images.unreadable import require_image_size, unreadable_image_error
 
 EITHER_WAY = "cannot tell which end is anterior"  # a warning
 _LEAST_ASYMMETRY = 0.0075  # 17 of 165 embryos of FlyExpress have less, and so have all drawn patterns
+_SEARCH_BYTES = {2: 4, 3: 8}  # by dimensions; half of what a pixel takes while embryos are searched for
 _MODES = {"grey": "L", "stain": "RGB", "pattern": "RGB", "blue": "RGB"}  # Pillow's mode for each channel
 
 
@@ -92,6 +93,8 @@ def _decode_photograph(file, chosen, planes, stamp):
     stamp : distinguishes versions of the file, for the cache
     """
     picture = decode_image(file, "RGB", chosen, planes)
+    height, width = picture.shape[:2]
+    require_image_size(file, width, height, _SEARCH_BYTES[picture.ndim])
     return picture, find_embryos(picture)
 
 

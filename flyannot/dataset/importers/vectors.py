@@ -17,14 +17,15 @@ from flyannot.base.packages import import_optional
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.base.text import clean_name, is_unknown, is_valid_cell
 from flyannot.base.views import parse_view
-from flyannot.files.text_files import open_regular_file, unpacked_size_limit
+from flyannot.files.text_files import open_regular_file, row_limit, unpacked_size_limit
 from flyannot.jobs.subprocess_call import SubprocessDied, call_in_subprocess
 
 NEEDED = ("image", "gene", "stage_range")
 _VECTOR = ("vector", "features")  # the second is what `flyannot export --to parquet` writes
 _MOST_BYTES = 2**35
 _SECONDS = 60  # limit for the process that reads; a gigabyte takes five
-_BYTES_BESIDE = 2**29  # memory of that process, besides a few copies of the file's contents
+_BYTES_BESIDE = 2**28  # memory of that process, besides a few copies of the file's contents
+_PROCESS_COPIES = 3  # the two processes have three times as many copies of the contents as one has
 _FIX = "name an npz or parquet file with image, gene, stage_range and vector"
 
 
@@ -55,7 +56,8 @@ def read_arrays(path, suffixes, *, fix, names):
         with open_regular_file(path) as file:
             most = unpacked_size_limit(path, _MOST_BYTES)
             if suffix == ".npz":
-                return _read_npz(file, names, most)
+                return _read_npz(path, file, names, most)
+        most //= _PROCESS_COPIES
         memory = _BYTES_BESIDE + 4 * most
         return call_in_subprocess(_read_parquet, path, names, most, limit_s=_SECONDS, most_bytes=memory)
     except FlyannotError:
@@ -68,23 +70,43 @@ def read_arrays(path, suffixes, *, fix, names):
         raise DataError(f"{path} cannot be read: {(str(error).splitlines() or [''])[0]}", fix=fix) from error
 
 
-def _require_small(n_bytes, most_bytes):
-    if n_bytes > most_bytes:
-        raise ValueError(f"it would take {n_bytes:,} bytes")
+def _require_small(n, most, unit="bytes"):
+    if n > most:
+        raise ValueError(f"it would take {n:,} {unit}, more than {most:,} for its size")
 
 
-def _read_npz(file, names, most_bytes):
+def _read_npz(path, file, names, most_bytes):
     with np.load(file, allow_pickle=False) as archive:
         _require_small(sum(member.file_size for member in archive.zip.infolist()), most_bytes)
-        return {name: archive[name] for name in archive.files if name in names}
+        arrays = {name: archive[name] for name in archive.files if name in names}
+    for array in arrays.values():
+        _require_small(4 * array.size, most_bytes)  # as float32
+        _require_small(*array.shape[:1] or (1,), row_limit(path), "rows")
+    return arrays
 
 
 def _read_parquet(path, names, most_bytes):
-    file = import_optional("pyarrow.parquet", "parquet").ParquetFile(path)
+    """Return the columns of a parquet table as a dict of arrays or lists.
+
+    Texts are kept once until their total length is known: a few bytes can repeat a long text a million times.
+    """
+    compute = import_optional("pyarrow.compute", "parquet")
+    parquet = import_optional("pyarrow.parquet", "parquet")
+    file = parquet.ParquetFile(path)
+    _require_small(file.metadata.num_rows, row_limit(path), "rows")
     blocks = [block for group in file.metadata.to_dict()["row_groups"] for block in group["columns"]]
     blocks = [block for block in blocks if block["path_in_schema"].split(".")[0] in names]
     _require_small(sum(max(8 * b["num_values"], b["total_uncompressed_size"]) for b in blocks), most_bytes)
-    table = file.read(columns=[name for name in file.schema_arrow.names if name in names])
+    texts = {block["path_in_schema"] for block in blocks if block["physical_type"] == "BYTE_ARRAY"}
+    names = [name for name in file.schema_arrow.names if name in names]
+    if odd := [n for n in names if "fixed_size_binary" in str(file.schema_arrow.field(n).type)]:
+        raise ValueError(f"{odd[0]} is neither text nor numbers")
+    if odd := texts.difference(names):
+        raise ValueError(f"{min(odd)} is a list of texts")
+    table = parquet.ParquetFile(path, read_dictionary=sorted(texts)).read(columns=names)
+    for chunk in (chunk for name in texts for chunk in table[name].chunks):
+        lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
+        _require_small(compute.sum(lengths).as_py() or 0, most_bytes)
     columns = dict(zip(table.column_names, table.columns))
     return {n: np.stack(c.to_numpy()) if "list" in str(c.type) else c.to_pylist() for n, c in columns.items()}
 
@@ -117,7 +139,7 @@ def read_vectors(path):
         raise InputError(f"{path} has no {missing[0]}, only {there}", fix=_FIX)
     vectors = np.asarray(vectors)
     with np.errstate(over="ignore"):  # numbers that are too large for float32 become infinite
-        vectors = vectors.astype(np.float32) if vectors.dtype.kind in "fiub" else np.zeros(0)
+        vectors = vectors.astype(np.float32, copy=False) if vectors.dtype.kind in "fiub" else np.zeros(0)
     if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
         raise DataError(f"{path}: vectors must be rows of finite numbers of one length", fix=_FIX)
     columns = {name: np.asarray(table[name], object) for name in table if name not in _VECTOR}
