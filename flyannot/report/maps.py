@@ -41,7 +41,7 @@ class ContributionMapper:
         self._features = run.stored("features", stage_range)
         model = run.stored("model", stage_range)
         if model is None:
-            self.why_not = "the model of this stage range is not here"
+            self.why_not = "the model that made the predictions is not beside them"
             return
         if is_imported(model):
             self.why_not = "the features were made by another program and have no patches"

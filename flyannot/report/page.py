@@ -44,7 +44,7 @@ _SCRIPTS = """
 PATTERNS = "patterns"  # the section that is left out if no group has a place on a map
 # Warnings about a picture that may lie wrong.
 _LIES_WRONG = (POSTERIOR_LEFT, EITHER_WAY, PORTRAIT, UNLIKE_WORDS)
-PER_CHUNK = 10
+PER_CHUNK = 4
 PARTLY = 2  # in the index, for a group of which curators have given some terms only
 PAGE_BYTES = 20_000_000
 _MADE_FROM = re.compile(r'<meta name="flyannot-made-from" content="([0-9a-f]*)">')

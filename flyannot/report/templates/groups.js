@@ -430,7 +430,7 @@ const Groups = (() => {
         {},
         back,
         make("h3", { id: "gene-heading", tabindex: -1 }, symbolOf(group), ofStage(group, ", stage range ")),
-        make("span", { class: "quiet" }, facts),
+        make("span", { class: "quiet about" }, facts),
         make("span", { class: "count" }),
         make("span", { class: "steps" }, ...steps),
       ),
@@ -440,6 +440,10 @@ const Groups = (() => {
       .then((details) => {
         if (g !== chosen.current) return;
         pane.append(details.cloneNode(true));
+        if (byId("why-no-maps"))
+          pane
+            .querySelector("th.why")
+            .append(make("span", { class: "quiet" }, "no maps: " + byId("why-no-maps").textContent));
         for (const start of [
           Tables.watchWidths,
           Review.startReview,
@@ -479,7 +483,7 @@ const Groups = (() => {
 
   // Print one gene: its pictures, terms and look-alikes.
   function startSheet(section) {
-    const button = make("button", { type: "button" }, "Print this gene");
+    const button = make("button", { type: "button" }, "Print", make("span", { class: "wide" }, " this gene"));
     button.addEventListener("click", () => {
       document.body.classList.add("sheet");
       print();
