@@ -28,12 +28,13 @@ from flyannot.files.text_files import read_first_bytes
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.picture import EITHER_WAY
 from flyannot.images.quality import PORTRAIT, POSTERIOR_LEFT
-from flyannot.report.drawing import CELL_PX, to_data_url, trace_outline
+from flyannot.report.drawing import to_data_url, trace_outline
 from flyannot.report.groups import ABSENT
 from flyannot.report.nearest import N_SHOWN, PatternMapBuilder
 from flyannot.report.templates import read_template, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.terms.answers import YES
+from flyannot.terms.explain import CELL_PX
 from flyannot.terms.metrics import NOT_ANATOMY
 from flyannot.terms.unlikeness import UNLIKE_WORDS
 

@@ -88,8 +88,8 @@ const Groups = (() => {
   );
   const termNames = index.terms.map((term) => term.toLowerCase());
   const isReviewed = (group, one) => Verdicts.verdicts.has(Review.keyOfTerm(group, index.terms[one.term]));
-  // Return the terms by which a look-alike of the group `g` fits what is asked: terms of `g` that the look-alike
-  // certainly lacks, or terms that only the look-alike has.
+  // Return the terms by which a look-alike of the group `g` fits what is asked: terms of `g` that the
+  // look-alike certainly lacks, or terms that only the look-alike has.
   function answering(group, g = chosen.alike, asked = chosen.asked) {
     const to = index.groups[g];
     if (!to || !group.annotated || !to.alike.includes(numberOfKey.get(keyOf(group)))) return [];
