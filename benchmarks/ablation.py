@@ -157,9 +157,7 @@ def _key(configuration, steps, grid=None):
 def format_rows(rows, *, nested=False):
     """Format the table of what `evaluate_rows` yields."""
     title = "nested mean AUC" if nested else "mean AUC"
-    lines = [
-        f"{'configuration':<{_NAME_WIDTH}}{title:>16}{'95 % interval':>18}{'ECE':>7}{'terms':>7}  scores"
-    ]
+    lines = [f"{'configuration':<{_NAME_WIDTH}}{title:>16}{'95% interval':>18}{'ECE':>7}{'terms':>7}  scores"]
     lines.append("-" * len(lines[0]))
     for name, result, path in rows:
         summary = result["summary"]["all"]

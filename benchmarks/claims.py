@@ -24,8 +24,8 @@ REGIMES = PAPERS_DATA, LIKE, OUTSIDE = "the paper's data", "like the paper's", "
 REPRODUCED, HOLDS, CONTRADICTED, OPEN = "reproduced", "holds", "contradicted", "open"  # findings
 
 # Noise of what is measured once.  Of SCC, variant paper, ten epochs over 8,000 FlyExpress patches: six seeds
-# (initial atoms and order) differed by 0.14 % of the objective of exact codes at 500 atoms, 0.05 % at 2,000
-# (standard deviations); ten runs in turn by 1.6 % of processor time, and by several times that beside others.
+# (initial atoms and order) differed by 0.14% of the objective of exact codes at 500 atoms, 0.05% at 2,000
+# (standard deviations); ten runs in turn by 1.6% of processor time, and by several times that beside others.
 TIME_NOISE = 0.1
 OBJECTIVE_NOISE = 0.003
 LEVEL = 0.95  # of intervals from repeats and draws
@@ -211,7 +211,7 @@ def _case_of(column, value):
 
 def in_unit(value, unit):
     """Three digits that matter; a part of something as per cent, where its unit begins with %."""
-    return f"{100 * value:.3g} %" if unit.startswith("%") else f"{value:.3g}"
+    return f"{100 * value:.3g}%" if unit.startswith("%") else f"{value:.3g}"
 
 
 _OPPOSITES = {"more": "less", "less": "more", "fewer": "more", "above": "below"}
@@ -219,7 +219,7 @@ _OPPOSITES |= {"lower": "higher", "higher": "lower"}
 
 
 def in_words(value, unit, low=0, high=0):
-    """Write a number, its interval and its unit as people say them: -0.05 with "% above" is 5 % below.
+    """Write a number, its interval and its unit as people say them: -0.05 with "% above" is 5% below.
 
     A unit may end with a bar and the words that stand for 0.
     """

@@ -127,7 +127,7 @@ def _with_interval(values, genes):
 
 def format_retrieval(scores):
     """Format a line for each score of each stage range."""
-    lines = ["What looks alike (95 % intervals by bootstrap over genes):"]
+    lines = ["What looks alike (95% intervals by bootstrap over genes):"]
     for name, what in _WORDS.items():
         for stage_range, of_range in scores.items():
             if score := of_range.get(name):

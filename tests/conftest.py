@@ -167,13 +167,14 @@ def run(chain, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def page(run, tmp_path_factory):
-    """Make the report of `run`; tests only read it."""
+    """Make the report of `run` by two threads; tests only read it."""
+    from flyannot.jobs.executor import Executor
     from flyannot.pipeline.engine.task import Execution, run_task
     from flyannot.pipeline.options import ReportOptions
     from flyannot.report.build import ReportTask
 
     out = tmp_path_factory.mktemp("page") / "report.html"
-    return run_task(ReportTask(run.folder, out, None, ReportOptions()), Execution()).path
+    return run_task(ReportTask(run.folder, out, None, ReportOptions()), Execution(Executor(2))).path
 
 
 class Said(NamedTuple):

@@ -53,7 +53,7 @@ def test_a_stage_within_other_words_is_suggested_and_not_taken():
 
 DATES = {
     "1-3": "01-Mar, 3-Jan",
-    "4-6": "06-Apr, 6-Apr, Apr-06, 04. Jun, 4/6/2023, 2023-04-06, 2023-04-06 00:00:00, 45022",
+    "4-6": "06-Apr, 6-Apr, Apr-06, 04. Jun, 4-VI, 4/6/2023, 2023-04-06, 2023-04-06 00:00:00, 45022",
     "7-8": "08-Jul",
     "9-10": "10-Sep",
     "11-12": "11. Dez, 12-Nov-23",

@@ -95,7 +95,7 @@ def ratio_to_reach(one, other, left=_TARGET_ABOVE):
 
 
 def seconds_to_converge(trace):
-    """Return the seconds until a trace has covered 98 % of the way from its first objective to its last.
+    """Return the seconds until a trace has covered 98% of the way from its first objective to its last.
 
     Return None if the objective does not fall, or there is no trace.
     """
@@ -151,11 +151,11 @@ def gain(rows, column, sign):
 
 
 CD, MODL, FULL = "coordinate descent", "MODL", "MODL, full projection"  # MODL alone: partial projection
-_CLOSE = 0.001  # "convergence time": to 0.1 % of the final error
+_CLOSE = 0.001  # "convergence time": to 0.1% of the final error
 
 
 def error_and_time(trace):
-    """Return the last test error, and the first time at which the error is at most 0.1 % above it."""
+    """Return the last test error, and the first time at which the error is at most 0.1% above it."""
     last = trace[-1][1]
     return last, next(seconds for seconds, error in trace if error <= (1 + _CLOSE) * last)
 

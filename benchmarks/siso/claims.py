@@ -10,7 +10,7 @@ from benchmarks.rows import Rows, exponent
 from benchmarks.siso.annotators import HASH, LASSO, LASSOS, P_STABLE, SISO
 
 _LARGEST = 6  # sizes of a sixth of the largest and more show how time grows
-MAP_LOSS = 0.01  # "less than 1 % loss of MAP", "negligible"
+MAP_LOSS = 0.01  # "less than 1% loss of MAP", "negligible"
 
 
 def others(rows):

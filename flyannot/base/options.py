@@ -412,7 +412,10 @@ def parse_option(entry, value, where):
     if value is None and _field_default(entry) is None:
         return None
     try:
-        return entry.metadata["kind"].parse(value)
+        parsed = entry.metadata["kind"].parse(value)
+        if parsed == () and _field_default(entry):
+            raise ValueError(f"at least one of: {entry.metadata['kind'].words}")
+        return parsed
     except InputError:
         raise  # its message is complete
     except ValueError as error:

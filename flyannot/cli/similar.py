@@ -34,7 +34,7 @@ def command(file, queries, out, data_set, options, selection, force):
     \b
     Example:
         flyannot similar features.h5 embryo.png --stage-range 4-6 -o similar.csv
-        flyannot similar features.h5 twi --lacks "mesoderm anlage in statu nascendi" -o similar.csv
+        flyannot similar features.h5 embryo.png --stage-range 4-6 --lacks gap -o chosen.csv
     """
     from flyannot.files.hdf5.reading import open_stored_file
     from flyannot.pipeline.similar import SimilarityIndex, rank_similar, write_search_results

@@ -2,10 +2,10 @@
 
 import click
 
-from flyannot.cli.shared.messages import Progress
 from flyannot.cli.shared.options import Command, add_options, out_folder_option, overwrite_option, seed_option
-from flyannot.cli.shared.output import log
+from flyannot.cli.shared.output import build_execution, log
 from flyannot.dataset.synthetic import SynthesizeOptions
+from flyannot.pipeline.options import RunOptions
 
 
 @click.command("synthesize", cls=Command)
@@ -24,5 +24,7 @@ def command(folder, options, seed, force):
     """
     from flyannot.dataset.synthetic.generate import synthesize
 
-    made = synthesize(folder, options, seed=seed, force=force, progress=Progress())
+    execution = build_execution(run=RunOptions())
+    how = {"force": force, "progress": execution.progress, "workers": execution.workers}
+    made = synthesize(folder, options, seed=seed, **how)
     log.info("wrote %s: %s", folder, ", ".join(f"{n:,} {what}" for what, n in made.items()))

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from flyannot.base.errors import InputError
+from flyannot.base.options import IntegerType, require_number
 from flyannot.encode.encoder import Encoder
 from flyannot.estimators.image_patches import ImagePatches
 from flyannot.images.grey_levels import WHITE
@@ -80,6 +81,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
             Its `rows` are the descriptors, float32 (n_patches, 128), image after image.
         """
         _require_images(X)
+        require_number("stride_px", self.stride_px, IntegerType())
         options = ExtractOptions(patch_px=self.patch_px, stride_px=self.stride_px, min_std=self.min_std)
         greys = [_grey_levels(image) for image in X]
         encoder = Encoder(options)
@@ -113,11 +115,15 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
 
 def _require_images(X):
     """Raise InputError unless X is a list, tuple or array of images or of paths."""
+    try:
+        n_images = len(X)
+    except TypeError:
+        raise InputError(f"X is of type {type(X).__name__}, not a list of images") from None
     if isinstance(X, str | os.PathLike) or np.ndim(X if isinstance(X, np.ndarray) else 0) in (1, 2):
         is_paths = isinstance(X, np.ndarray) and X.ndim == 1
         if not is_paths:
             raise InputError("X is one image, not several", fix="put it in a list: [image]")
-    if len(X) == 0:
+    if n_images == 0:
         raise InputError("X has no images")
 
 
@@ -129,6 +135,8 @@ def _grey_levels(image):
     if isinstance(image, str | os.PathLike):
         return read_grey(image)
     image = np.asarray(image)
+    if image.ndim == 0 or image.dtype.kind not in "fiubO":
+        raise InputError(f"an image of type {image.dtype} is not a matrix of real numbers")
     if image.dtype == np.uint8:
         return image
     grey = image.astype(np.float32)

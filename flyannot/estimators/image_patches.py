@@ -105,7 +105,6 @@ _NUMBERS = {
     "n_nonzero_coefs": IntegerType(),
     "max_iter": IntegerType(most=2**31 - 1),
 }
-_N_JOBS = IntegerType(least=-(2**63))
 _FLAGS = ("positive_code", "positive_dict", "sparse_output")
 
 
@@ -123,8 +122,9 @@ def _validate_parameters(estimator):
             is_flag = isinstance(value, bool | np.bool_ | Integral)
             require_number(name, int(value) if is_flag else value, IntegerType(0, 1), "True or False")
     if (n_jobs := parameters.get("n_jobs")) is not None:
-        words = "a whole number of threads, or -1 for all cores"
-        require_number("n_jobs", None if n_jobs == 0 else n_jobs, _N_JOBS, words)
+        spares_cores = isinstance(n_jobs, Integral) and n_jobs < 0
+        kind = IntegerType(least=-(2**63), most=-1) if spares_cores else IntegerType()
+        require_number("n_jobs", n_jobs, kind, "a whole number of threads, or -1 for all cores")
     callback = parameters.get("callback")
     if callback is not None and not callable(callback):
         raise InputError(f"callback is {callback!r}, and must be a function", fix="choose another callback")
@@ -134,7 +134,9 @@ class DenseRows:
     """The rows of a CSR matrix, read as dense arrays by an index; `shape` and `dtype` are of the matrix."""
 
     def __init__(self, matrix):
-        self._matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype
+        self._matrix = matrix
+        self.shape = matrix.shape
+        self.dtype = matrix.dtype
 
     def __len__(self):
         return self.shape[0]

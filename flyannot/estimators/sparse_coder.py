@@ -256,7 +256,7 @@ class SparseCoder(BaseSparseCoder):
         return validate_atoms(self.dictionary)
 
     def _block_coder(self, D):
-        if self.coder != "omp":
+        if str(self.coder) != "omp":  # an array is refused as an unknown coder
             return super()._block_coder(D)
         if self.positive_code:
             raise InputError("the coder omp cannot exclude negative codes", fix='choose coder="cd"')

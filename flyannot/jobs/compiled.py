@@ -4,8 +4,9 @@ Importing numba takes longer than most steps, so only the first call of a kernel
 that Python calls are kept on disk, since their machine code includes the kernels that they call.
 
 Numba's index distinguishes the processor, the types of the arguments and the file of the kernel itself. The
-name of the folder depends on the sources of all kernels and the settings of numba. These are the variables
-NUMBA_*; its file in the working folder is not read, since it may be a stranger's.
+name of the folder depends on the sources of all kernels, the versions of numba and llvmlite, and the
+settings of numba. These are the variables NUMBA_*; its file in the working folder is not read, since it may
+be a stranger's.
 """
 
 import atexit
@@ -127,18 +128,20 @@ def _source_digest():
 
 
 def _settings():
-    """Return the version of numba and its settings that can change machine code, as str.
+    """Return the versions of numba and llvmlite, and the settings that can change machine code, as str.
 
     Numba reads them again whenever it compiles. Neither threads nor numba's own folder change machine code.
     """
-    from numba import __version__ as version
+    import llvmlite
+    import numba
     from numba import config
 
     config.reload_config()
     settings = sorted(
         (name, value) for name, value in vars(config).items() if name.isupper() and name[0] != "_"
     )
-    return repr((version, [(k, v) for k, v in settings if "THREAD" not in k and k != "CACHE_DIR"]))
+    versions = (numba.__version__, llvmlite.__version__)
+    return repr((versions, [(k, v) for k, v in settings if "THREAD" not in k and k != "CACHE_DIR"]))
 
 
 @lru_cache(maxsize=1)

@@ -63,6 +63,7 @@ SYNTHESIZE = Step(
     options=SynthesizeOptions,
     makes="",
     task="flyannot.pipeline.synthesize:build_task",
+    has_workers=True,
     command="flyannot.cli.synthesize:command",
 )
 
@@ -267,5 +268,6 @@ REPORT = Step(
     reads=(StepInput("data_set", IMAGES),),
     makes="report.html",
     task="flyannot.report.build:build_task",
+    has_workers=True,
     command="flyannot.cli.report:command",
 )

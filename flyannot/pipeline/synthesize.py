@@ -31,7 +31,7 @@ class SynthesizeTask(Task):
         return "these embryos were drawn with other options" if is_other else ""
 
     def make(self, execution):
-        how = {"force": execution.force, "progress": execution.progress}
+        how = {"force": execution.force, "progress": execution.progress, "workers": execution.workers}
         made = synthesize(self.path, self._options, seed=self._seed, **how)
         return Outcome(self.path, True, ", ".join(f"{n:,} {what}" for what, n in made.items()))
 

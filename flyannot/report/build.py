@@ -13,7 +13,7 @@ from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.supplied import supplied_digests
 from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.engine.failures import split_failure
-from flyannot.pipeline.engine.inputs import has_synthetic_images, read_options
+from flyannot.pipeline.engine.inputs import has_synthetic_images, is_imported, read_options
 from flyannot.pipeline.engine.task import Outcome, ProgressCount, Task
 from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.runs.configuration import RECORD
@@ -153,7 +153,8 @@ def _jpeg_reader(run):
     unreadable.
     """
     described = run.files.get("descriptors") or run.files.get("model")
-    options = read_options(described, ExtractOptions) if described else ExtractOptions()
+    is_known = described and not is_imported(described)
+    options = read_options(described, ExtractOptions) if is_known else ExtractOptions()
 
     def jpeg_or_none(path):
         try:

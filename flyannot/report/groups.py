@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from flyannot.jobs.executor import map_ordered
 from flyannot.report.maps import ContributionMapper
 from flyannot.report.nearest import PatternIndex
 from flyannot.terms.answers import NO, UNDETERMINED, YES, Answer, group_answers
@@ -154,10 +155,10 @@ def build_group_entries(run, shown, queue):
     shown : dict from stage range to the list that `Run.shown_groups` returns
     queue : ReviewSelector, which marks the terms to review
     """
-    for stage_range, parts in shown.items():
+    indexes = [PatternIndex(run, stage_range) for stage_range in shown]
+    all_places = map_ordered(PatternIndex.places, indexes)
+    for (stage_range, parts), similar, places in zip(shown.items(), indexes, all_places):
         maps = ContributionMapper(run, stage_range)
-        similar = PatternIndex(run, stage_range)
-        places = similar.places()
         distances = similar.review_distances()
         members = [(part, g) for part in parts for g in range(len(part[1]))]
         for (columns, groups, predicted), g in sorted(members, key=lambda one: one[0][1].name[one[1]]):

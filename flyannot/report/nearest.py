@@ -166,18 +166,18 @@ class PatternMapBuilder:
     def __init__(self):
         self._entries = {}
 
-    def add(self, number, entry, jpeg_bytes):
+    def add(self, number, entry, thumbnail):
         """Add a group to the map of its stage range; do nothing if it has no position on a map.
 
         Parameters
         ----------
         number : int, index of the group on the page
         entry : GroupEntry
-        jpeg_bytes : bytes of the JPEG of its typical image, or None for a grey thumbnail
+        thumbnail : uint8 array, as `draw_thumbnail` returns
         """
         if entry.place is not None:
             place = [round(_FINE * x) for x in entry.place]
-            self._entries.setdefault(entry.stage_range, []).append((number, place, _thumbnail(jpeg_bytes)))
+            self._entries.setdefault(entry.stage_range, []).append((number, place, thumbnail))
 
     def maps(self):
         """Yield the map of each stage range as a tuple (stage range, JPEG bytes of the sheet, JSON text).
@@ -191,7 +191,7 @@ class PatternMapBuilder:
             yield stage_range, encode_jpeg(_tile(pictures)), text
 
 
-def _thumbnail(jpeg_bytes):
+def draw_thumbnail(jpeg_bytes):
     """Decode a JPEG and scale it to a thumbnail of SMALL_PX, uint8 (height, width, 3).
 
     Returns a grey thumbnail if `jpeg_bytes` is None.
@@ -209,6 +209,6 @@ def _thumbnail(jpeg_bytes):
 def _tile(pictures):
     """Join thumbnails, uint8 arrays of one shape, to one large picture with N_IN_ROW thumbnails in a row."""
     n_columns = min(N_IN_ROW, len(pictures))
-    pictures = [*pictures, *[_thumbnail(None)] * (-len(pictures) % n_columns)]
+    pictures = [*pictures, *[draw_thumbnail(None)] * (-len(pictures) % n_columns)]
     starts = range(0, len(pictures), n_columns)
     return np.vstack([np.hstack(pictures[start : start + n_columns]) for start in starts])

@@ -14,6 +14,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from glob import escape
 from urllib.parse import urlencode
 
@@ -28,9 +29,10 @@ from flyannot.files.text_files import read_first_bytes
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.picture import EITHER_WAY
 from flyannot.images.quality import PORTRAIT, POSTERIOR_LEFT
+from flyannot.jobs.executor import map_ordered
 from flyannot.report.drawing import to_data_url, trace_outline
 from flyannot.report.groups import ABSENT
-from flyannot.report.nearest import N_SHOWN, PatternMapBuilder
+from flyannot.report.nearest import N_SHOWN, PatternMapBuilder, draw_thumbnail
 from flyannot.report.templates import read_template, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.terms.answers import YES
@@ -119,9 +121,9 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
     try:
         with explain_write_errors(path):
             staged.mkdir(parents=True)
-            chunks = _ChunkWriter(staged, jpeg_of, page.ids)
-            for entry in entries:
-                chunks.add(entry)
+            chunks = _ChunkWriter(staged, page.ids)
+            for drawn in map_ordered(partial(_draw_images, jpeg_of), entries):
+                chunks.add(*drawn)
             chunks.flush()
             chunks.add_maps()
             n_bytes = sum(len(html) for *_, html in page.sections)
@@ -140,6 +142,30 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
         if beside != folder:  # the folder of the older page
             shutil.rmtree(beside, ignore_errors=True)
     return folder
+
+
+def _draw_images(jpeg_of, entry):
+    """Draw the images of a group, in a thread.
+
+    Parameters
+    ----------
+    jpeg_of : function, as in `write_page`
+    entry : GroupEntry
+
+    Returns
+    -------
+    entry : GroupEntry
+    jpegs : list with the bytes of the JPEG of each image; None if its picture is missing or unreadable
+    outlines : list with the outline of each embryo as a CSS polygon; "" without a JPEG or without maps
+    thumbnail : uint8 array, as `draw_thumbnail` returns, of the typical image or of the first readable one;
+        None if the group has no place on a map
+    """
+    jpegs = [jpeg_of(image.path) if image.path else None for image in entry.images]
+    has_maps = any(one.map for one in entry.terms)
+    outlines = [trace_outline(jpeg_bytes) if has_maps and jpeg_bytes else "" for jpeg_bytes in jpegs]
+    typical = [j for image, j in zip(entry.images, jpegs) if image.name == entry.typical]
+    shown = next(filter(None, typical + jpegs), None)
+    return entry, jpegs, outlines, None if entry.place is None else draw_thumbnail(shown)
 
 
 def read_page_digest(path):
@@ -186,9 +212,8 @@ class _ChunkWriter:
     n_bytes : int, size in bytes that chunks and images would have if embedded in the page
     """
 
-    def __init__(self, folder, jpeg_of, ids):
+    def __init__(self, folder, ids):
         self._folder = folder
-        self._jpeg_of = jpeg_of
         self._ids = ids
         self.index = []
         self.maps = {}
@@ -200,14 +225,13 @@ class _ChunkWriter:
         self._n_chunks = 0
         self._n_images = 0
 
-    def add(self, entry):
-        """Write the images of a GroupEntry, add it to the index, and render it. A full chunk is written."""
-        jpegs = [self._jpeg_of(image.path) if image.path else None for image in entry.images]
+    def add(self, entry, jpegs, outlines, thumbnail):
+        """Write the images of a GroupEntry, add it to the index, and render it. A full chunk is written.
+
+        The parameters are what `_draw_images` returns.
+        """
         sources = [self._write_image(jpeg_bytes) if jpeg_bytes else "" for jpeg_bytes in jpegs]
-        has_maps = any(one.map for one in entry.terms)
-        outlines = [trace_outline(jpeg_bytes) if has_maps and jpeg_bytes else "" for jpeg_bytes in jpegs]
-        typical = [j for image, j in zip(entry.images, jpegs) if image.name == entry.typical]
-        self._patterns.add(len(self.index), entry, next(filter(None, typical + jpegs), None))
+        self._patterns.add(len(self.index), entry, thumbnail)
         key = f"{entry.stage_range}.{entry.name}"
         self._group_numbers[key] = len(self.index)
         self.index.append(self._summarise(entry))

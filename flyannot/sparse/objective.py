@@ -38,7 +38,8 @@ def objective(X, D, Z, lam):
     -------
     values : float64 array (n_samples,)
     """
-    values, lam = np.empty(len(X)), np.broadcast_to(lam, len(X))
+    values = np.empty(len(X))
+    lam = np.broadcast_to(lam, len(X))
     for rows, _, Zb, R in _iterate_blocks(X, D, Z):
         values[rows] = 0.5 * _squared_norms(R) + lam[rows] * _l1_norms(Zb)
     return values

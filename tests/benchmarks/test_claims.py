@@ -90,16 +90,16 @@ def test_numbers_and_bounds_read_as_people_say_them():
     """A negative number is one of the opposite, and so is a negative bound; 0 may be no number at all."""
     said = {
         (2, "times"): "2 times",
-        (-0.05, "% above"): "5 % below",
+        (-0.05, "% above"): "5% below",
         (-0.7, "fewer pieces"): "0.7 more pieces",
     }
-    said |= {(0, "of r|never"): "never", (-3, "of r|never"): "-3 of r", (0, "% more"): "0 % more"}
+    said |= {(0, "of r|never"): "never", (-3, "of r|never"): "-3 of r", (0, "% more"): "0% more"}
     assert {asked: claims.in_words(*asked) for asked in said} == said
     assert claims.in_words(-2, "more error", -3, 1) == "2 (-1 to 3) less error"
     bounds = ("% lower", 0, None), ("% above", None, 0), ("% above", -0.05, None), ("% more", -0.01, 0.01)
     refuted = [claimed(exactly(0), unit=unit, above=a, below=b).refuted_by for unit, a, b in bounds]
-    assert refuted[:3] == ["equal or higher", "equal or above", "at least 5 % below"]
-    assert refuted[3] == "at least 1 % less or at least 1 % more"
+    assert refuted[:3] == ["equal or higher", "equal or above", "at least 5% below"]
+    assert refuted[3] == "at least 1% less or at least 1% more"
     assert claimed(exactly(2), above=1, unit="times").refuted_by == "at most 1 times"
 
 

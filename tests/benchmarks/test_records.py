@@ -107,6 +107,6 @@ def test_advice_has_its_numbers_from_claims_and_is_not_given_against_them():
     claim = Claim("k", PAPER, "it is large", PAPER, 0.01, None, "% more", cases)
     told = {"says": "{k} and {k|b}"}
     advice = recorded.advice_on({"M": told | {"rests-on": {"k": "holds", "k|b": "holds"}}}, [claim])
-    assert list(advice) == [("M", "2 % more and 314 % more")]
+    assert list(advice) == [("M", "2% more and 314% more")]
     with pytest.raises(DataError, match="rests on k contradicted; it is holds"):
         list(recorded.advice_on({"M": told | {"rests-on": {"k": "contradicted"}}}, [claim]))

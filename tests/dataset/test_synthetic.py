@@ -10,8 +10,9 @@ from PIL import Image
 
 from flyannot.base.stage_ranges import STAGE_RANGES, stage_range_rng
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.dataset.synthetic import SynthesizeOptions, render
+from flyannot.dataset.synthetic import SynthesizeOptions, generate, render
 from flyannot.dataset.synthetic.generate import NO_STAINING, draw_group, render_group_image, synthesize
+from flyannot.jobs.executor import Executor, _Pace
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY_TERM = [(stage_range, term) for stage_range in STAGE_RANGES for term in render.TERMS[stage_range]]
@@ -32,8 +33,13 @@ def small_set(tmp_path_factory):
     return folder, synthesize(folder, SMALL)
 
 
-def test_the_same_seed_gives_the_same_bytes_whatever_the_other_genes_and_stage_ranges(small_set, tmp_path):
-    synthesize(tmp_path / "again", SMALL)
+def test_the_same_seed_gives_the_same_bytes_whatever_the_other_genes_and_stage_ranges(
+    small_set, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(generate, "_GROUPS_PER_TASK", 1)
+    monkeypatch.setattr(_Pace, "n_processes", lambda pace, most: most)
+    with Executor(2) as workers:
+        synthesize(tmp_path / "again", SMALL, workers=workers)
     synthesize(tmp_path / "other", SMALL, seed=1)
     synthesize(tmp_path / "one", SynthesizeOptions(n_genes=1, stage_range=("13-17",), max_images=2))
     first, again, other, one = map(

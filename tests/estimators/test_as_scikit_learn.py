@@ -95,7 +95,8 @@ def test_a_sparse_matrix_gives_the_bits_of_a_dense_one(X, rng, monkeypatch):
     """Read it in blocks of three samples, for every coder and learner, with one alpha each or one for all."""
     monkeypatch.setattr(image_patches, "_BLOCK_BYTES", 8 * X.shape[1] * 3)
     X[rng.random(X.shape) < 0.5] = 0
-    D, matrix = rng.normal(size=(12, 8)), sp.csc_array(X)
+    D = rng.normal(size=(12, 8))
+    matrix = sp.csc_array(X)
     for coder in (*CODERS, "nonnegative", "omp"):
         for alpha in (0.1, np.geomspace(0.01, 1, len(X))):
             model = coder_of(coder, D, alpha=alpha)

@@ -104,9 +104,16 @@ def test_images_are_described_alike_as_bytes_and_floats(images):
 def test_what_is_no_list_of_images_is_a_value_error():
     too_light, unknown = np.full((20, 20), 300.0), np.full((20, 20), np.nan)
     in_colour, too_small = np.zeros((20, 20, 3)), np.zeros((8, 8))
-    for wrong in ([], np.zeros((128, 320)), "embryo.png", [too_light], [unknown], [in_colour], [too_small]):
+    grey = np.ones((20, 20))
+    no_numbers = (sp.csr_matrix(grey), grey * 1j, grey.astype(str), grey.astype("M8[s]"), {})
+    no_images = (too_light, unknown, in_colour, too_small, *no_numbers)
+    no_lists = ([], grey, "embryo.png", None, 3, np.array(3), iter([grey]), sp.csr_matrix(grey))
+    for wrong in (*no_lists, *([image] for image in no_images)):
         with pytest.raises(ValueError):
             DenseSIFT().fit(wrong).transform(wrong)
+    for parameter in ({"stride_px": None}, {"patch_px": []}):
+        with pytest.raises(InputError, match=f"{[*parameter][0]} is .*, and must be "):
+            DenseSIFT(**parameter).transform([grey])
 
 
 def test_patches_are_picked_by_image(images):
@@ -152,7 +159,7 @@ def test_a_wrong_parameter_is_a_value_error_that_names_the_right_one(model, word
 
 
 NO_NUMBERS = {
-    "n_jobs": (0, 1.5, "2", True, 2**70),
+    "n_jobs": (0, 1.5, "2", True, 2**70, np.array([1, 2])),
     "alpha": (0, -1, np.nan, np.inf, "0.1", True),
     "tol": (-1, np.nan, np.inf, "0.1", True),
     "max_iter": (0, -1, 1.5, "3", True, np.nan, 2**70),
@@ -165,7 +172,7 @@ WRONG_KINDS = {
     "callback": (3, "print", [len]),
     "learner_params": (3, [1], "variant"),
     "learner": ([], {}, 3),
-    "coder": ([], np.array([1, 2])),
+    "coder": ([], np.array(["cd", "omp"])),
     "n_components": ([], -1, True),
     "dictionary": (
         sp.csr_matrix(np.eye(12)),
@@ -180,10 +187,12 @@ WRONG_KINDS["dict_init"] = WRONG_KINDS["dictionary"]
 
 
 @pytest.mark.parametrize("name", NO_NUMBERS)
-@pytest.mark.parametrize("model", [SparseCoder(np.eye(12)), DictionaryLearning(4, max_iter=1)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [SparseCoder(np.eye(12)), DictionaryLearning(4, max_iter=1)], ids=("coder", "learner")
+)
 def test_every_estimator_refuses_the_same_numbers(model, name, X):
     for value in NO_NUMBERS[name] if name in model.get_params() else ():
-        with pytest.raises(InputError, match=f"{name} is .*, and must be a"):
+        with pytest.raises(InputError, match=f"{name} is .*, and must be "):
             clone(model).set_params(**{name: value}).fit(X)
 
 

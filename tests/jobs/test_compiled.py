@@ -178,7 +178,9 @@ def pool_afresh(tmp_path, monkeypatch):
 
     def run():
         kernel = compiled.Kernel(pooling._pool_max.py_func, pooling._pool_max._options)
-        values, places, found = np.ones(2), np.arange(3), np.zeros(2, np.float32)
+        values = np.ones(2)
+        places = np.arange(3)
+        found = np.zeros(2, np.float32)
         rows = places[:2], np.array([0, 2]), places[:1]
         kernel(values, *rows, 2, found, np.zeros(2, np.int32))
         return found.tolist()
@@ -195,7 +197,7 @@ def test_a_damaged_cache_of_kernels_heals(pool_afresh, tmp_path, rng, trials):
     assert {path.suffix for path in files} == {".nbi", ".nbc", ".json"}
     unfinished = next(path.with_name(f"{path.name}.tmp.01ab") for path in files if path.suffix == ".nbi")
     unfinished.touch()  # as a process that is killed while numba writes leaves it
-    assert said_by(KERNEL, FLYANNOT_CACHE=str(cache)) == "[1.0, 1.0]" and not unfinished.exists()
+    assert said_by(KERNEL, FLYANNOT_CACHE=str(tmp_path)) == "[1.0, 1.0]" and not unfinished.exists()
     for number in range(trials(2, campaign=6)):
         for path in files:
             stored = bytearray(path.read_bytes())
@@ -299,9 +301,10 @@ def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(t
     assert kept_code(tmp_path / "cache") == before
 
 
-def test_another_version_of_numba_has_kernels_of_its_own(monkeypatch):
+@pytest.mark.parametrize("package", ["numba", "llvmlite"])
+def test_another_version_of_a_compiler_has_kernels_of_its_own(package, monkeypatch):
     before = compiled._settings()
-    monkeypatch.setattr("numba.__version__", "0.1")
+    monkeypatch.setattr(f"{package}.__version__", "0.1")
     assert compiled._settings() != before
 
 

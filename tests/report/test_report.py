@@ -202,7 +202,7 @@ def test_maps_hold_the_decision_values_of_the_predictions(page, chain):
 def test_a_report_is_made_again_only_when_the_run_has_changed(run, page, tmp_path, flyannot):
     out = tmp_path / "report.html"
     said = flyannot("report R -o O", R=run.folder, O=out)
-    assert said.code == 0 and out.read_bytes() == page.read_bytes(), "the same run, the same bytes"
+    assert said.code == 0 and out.read_bytes() == page.read_bytes(), "one thread or two, the same bytes"
     assert not make_report(run.folder, out).made
     other = shutil.copytree(run.folder, tmp_path / "other")
     (other / "embryos" / "annotations.csv").open("a").write("syn001,4-6,an added term\n")

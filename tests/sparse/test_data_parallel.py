@@ -180,7 +180,7 @@ def test_any_number_of_parts_and_any_round_end_near_the_sequential_learner(varia
     starts = [random_patches(X, 30, np.random.default_rng(seed)) for seed in (1, 2)]
     sequential = [run(SCC(start, len(X), lam=LAM, variant=variant), X, 2).D for start in starts]
     expected = np.mean([value_of(X, atoms) for atoms in sequential])
-    assert value_of(X, D) < (1.008 if variant == "quick" else 1.05) * expected  # others vary by 4 %
+    assert value_of(X, D) < (1.008 if variant == "quick" else 1.05) * expected  # others vary by 4%
 
 
 def test_parts_that_all_pull_the_same_way_do_not_overshoot(X):

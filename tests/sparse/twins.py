@@ -39,7 +39,8 @@ def slow_codes(X, D, lam):
 
 def slow_pursuit(X, D, n_nonzeros):
     """Return codes by orthogonal matching pursuit, each step from its definition; atoms of norm 0 or more."""
-    Z, norms = np.zeros((len(X), len(D))), np.maximum(np.linalg.norm(D, axis=1), 1e-300)
+    Z = np.zeros((len(X), len(D)))
+    norms = np.maximum(np.linalg.norm(D, axis=1), 1e-300)
     for x, z in zip(X, Z):
         chosen = []
         for _ in range(n_nonzeros if x.any() else 0):

@@ -4,6 +4,7 @@ They serve to try the program and to test it.  A score on them shows that the st
 about real embryos.  The column `source` of `images.csv` is "synthetic" for every image.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from flyannot.base.text import pluralise
 from flyannot.dataset.folder import write_annotations_csv, write_images_csv
 from flyannot.dataset.synthetic.render import EVERYWHERE, TERMS, render_embryo
 from flyannot.files.atomic_file import atomic_folder
+from flyannot.jobs.executor import Executor
+from flyannot.jobs.progress_events import report_item
 
 NO_STAINING = "no staining"  # BDGP's term for a group without any other
 
@@ -24,6 +27,7 @@ The genes do not exist. Scores on these images say nothing about real embryos.
 Edition {edition} of the drawings; {options}.
 """
 _EDITION = 2  # raise it when the same options and seed give other pictures
+_GROUPS_PER_TASK = 10
 _TISSUES = sorted({region.tissue for terms in TERMS.values() for region in terms.values()})
 
 
@@ -37,7 +41,7 @@ class SyntheticGroup(NamedTuple):
     part: int  # seed of the part of each region that the gene stains
 
 
-def synthesize(folder, options, *, seed=0, force=False, progress=None):
+def synthesize(folder, options, *, seed=0, force=False, progress=None, workers=None):
     """Write a data set folder of synthetic embryos with known terms.
 
     A gene prefers some tissues, so that terms occur together.  Every group has a lateral first image that
@@ -55,6 +59,7 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
     seed : int
     force : whether to write into a folder that is not empty
     progress : function of (done, total, unit), or None
+    workers : Executor; None for this process alone
 
     Returns
     -------
@@ -72,17 +77,17 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
     groups = [draw_group(gene, stage, seed, options.max_images) for gene in genes for stage in stage_ranges]
     with atomic_folder(folder, force=force) as staged:
         (staged / "images").mkdir()
-        image_rows = []
         n_images = sum(group.n_images for group in groups)
-        for group in groups:
-            for index in range(group.n_images):
-                picture, view = render_group_image(group, index, seed)
-                name = f"images/{group.gene}_{group.stage_range}_{index + 1}.png"
-                Image.fromarray(picture).save(staged / name, compress_level=1)
-                more = {"stage_range": group.stage_range, "view": view, "source": "synthetic"}
-                image_rows.append({"image": name, "gene": group.gene} | more)
-            if progress is not None:
-                progress(len(image_rows), n_images, "image")
+        starts = range(0, len(groups), _GROUPS_PER_TASK)
+        rows_of_tasks = (workers or Executor()).run_all(
+            partial(_write_images, staged, seed),
+            [groups[start : start + _GROUPS_PER_TASK] for start in starts],
+            on_items=lambda n: progress and progress(min(n, n_images), n_images, "image"),
+            name=lambda task: f"the images of {task[0].gene}",
+            folder=staged,
+            n_items=lambda task: sum(group.n_images for group in task),
+        )
+        image_rows = sum(rows_of_tasks, [])
         term_rows = [
             {"gene": group.gene, "stage_range": group.stage_range, "term": term}
             for group in groups
@@ -93,6 +98,20 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
         (staged / README).write_text(format_readme(options, seed), encoding="utf-8", newline="\n")
     counts = len(image_rows), len(groups), options.n_genes, len(term_rows)
     return dict(zip(("images", "groups", "genes", "annotations"), counts))
+
+
+def _write_images(folder, seed, groups):
+    """Draw the images of SyntheticGroups into `folder`; return their rows of images.csv, a list of dicts."""
+    rows = []
+    for group in groups:
+        for index in range(group.n_images):
+            picture, view = render_group_image(group, index, seed)
+            name = f"images/{group.gene}_{group.stage_range}_{index + 1}.png"
+            Image.fromarray(picture).save(folder / name, compress_level=1)
+            more = {"stage_range": group.stage_range, "view": view, "source": "synthetic"}
+            rows.append({"image": name, "gene": group.gene} | more)
+            report_item()
+    return rows
 
 
 def format_readme(options, seed):

@@ -66,7 +66,8 @@ def _solve(samples, lam, *, positive, tol, max_sweeps, start, gram, n_threads):
     """
     dtype = samples.X.dtype
     if dtype == np.float32 and tol < _LEAST_FLOAT32_TOL:
-        samples, gram = samples.to_float64(), None
+        samples = samples.to_float64()
+        gram = None
     X, D = samples.X, samples.D
     gram = gram_matrix(D) if gram is None else np.ascontiguousarray(gram, X.dtype)
     n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if X.dtype == np.float32 else max_sweeps

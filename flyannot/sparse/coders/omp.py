@@ -63,7 +63,9 @@ def encode_omp(X, D, n_nonzeros, *, tol=1e-4, n_threads=1):
     if n_nonzeros < 1:
         raise InputError(f"a code of {n_nonzeros} non-zeros is zero", fix="choose 1 or more non-zeros")
     samples = validate_samples(X, D, 1.0)  # lam is not used
-    sizes, norms, dtype = np.sqrt(samples.squares), samples.norms, samples.X.dtype
+    sizes = np.sqrt(samples.squares)
+    norms = samples.norms
+    dtype = samples.X.dtype
     X, D = (A / np.where(size > 0, size, 1)[:, None] for A, size in zip(samples, (sizes, norms)))
     unit = validate_samples(X.astype(dtype), D, 1.0)
     problem = LassoProblem(gram_matrix(unit.D), 0.0, 0.5 * tol, min(int(n_nonzeros), *D.shape))
@@ -89,9 +91,11 @@ def encode_rows(Q, squares, start, problem, scratch, codes, largest):
     first, atom, value = codes
     for i in range(len(squares)):
         n = _pursue(Q[i, : len(problem.gram)], squares[i], problem, scratch)
-        first[i + 1], largest[i] = first[i] + n, np.inf
+        first[i + 1] = first[i] + n
+        largest[i] = np.inf
         for j in range(n):
-            atom[first[i] + j], value[first[i] + j] = scratch.atoms[j], scratch.z[j]
+            atom[first[i] + j] = scratch.atoms[j]
+            value[first[i] + j] = scratch.z[j]
 
 
 @inlined()

@@ -144,7 +144,8 @@ class Coder:
 
         lam : float array (n_samples,)
         """
-        lam, X = np.asarray(lam, np.float64), np.asarray(X)
+        lam = np.asarray(lam, np.float64)
+        X = np.asarray(X)
         if lam.shape != X.shape[:1] or not (np.isfinite(lam) & (lam > 0)).all():
             raise InputError(
                 f"lam of shape {lam.shape} is not one positive number per sample", fix="give one, or one each"
