@@ -31,7 +31,11 @@ def pictures_of_report():
             page.wait_for_timeout(1000)
             shown.screenshot(path=HERE / name)
             page.close()
-            image = Image.open(HERE / name).convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
+            image = (
+                Image.open(HERE / name)
+                .convert("RGB")
+                .quantize(_COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+            )
             image.save(HERE / name, optimize=True)
 
 

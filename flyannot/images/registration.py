@@ -21,6 +21,8 @@ _SLOPE = 30.0  # grey levels by which the background may differ from its median
 _CLOSED = 0.015  # half the width of the gaps that are closed, relative to the longest side
 _OPENED = 0.02  # half the width of the bumps that are removed
 _LEAST_AREA = 0.02  # part of the picture that an embryo covers
+_GAP_PX = 3  # wider gaps in the outline of an embryo stay open, in a copy of half the size
+_LEAST_OUTLINED = 0.2  # part of the picture that the outline of an embryo encloses
 _LEAST_PIXELS = 50  # pixels of the small copy that an embryo covers
 _MOST_CUT = 0.65  # part of an embryo's extent along a side of the picture that may lie on the side
 # Limits of the shape of an embryo.  The comments give the range of 165 embryos of FlyExpress.
@@ -119,6 +121,17 @@ def foreground_mask(grey, close_px, open_px):
     closed = _shrink_mask(dilate_mask(stands_out, close_px), close_px)
     filled = fill_holes(closed.astype(np.uint8)) > 0
     return dilate_mask(_shrink_mask(filled, open_px), open_px)[margin:-margin, margin:-margin]
+
+
+def find_outline(grey):
+    """Return the pixels inside the outline of an embryo, in a copy of half the size.
+
+    `grey` is a float array (height, width).  All pixels are True if no embryo is found.
+    """
+    mask = foreground_mask(resize_image(grey, (grey.shape[1] // 2, grey.shape[0] // 2)), _GAP_PX, _GAP_PX)
+    parts, areas = label_connected_parts(mask)
+    is_found = areas.max(initial=0) >= _LEAST_OUTLINED * mask.size
+    return parts == 1 + areas.argmax() if is_found else np.ones_like(mask)
 
 
 def _off_background(grey):

@@ -16,13 +16,14 @@ from flyannot.files.atomic_file import atomic_folder
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.output_names import FileNames
 from flyannot.files.tables import write_table
-from flyannot.images.geometry import STANDARD_PX
+from flyannot.images.geometry import resize_image
 from flyannot.images.quality import find_refusal, join_warnings
+from flyannot.images.registration import find_outline
 from flyannot.pipeline.encoding import split_photographs
 from flyannot.pipeline.engine.images import image_columns, sort_images
 from flyannot.pipeline.loaded_model import load_model, require_stage_ranges_with_terms
 from flyannot.pipeline.stage_model import find_stage_warnings
-from flyannot.terms.explain import Explanation, explain_group, require_linear
+from flyannot.terms.explain import CELL_PX, Explanation, explain_group, require_linear
 from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import novelty_warnings
 
@@ -218,18 +219,18 @@ def draw_explanations(explained, folder, *, force=False):
 def _pictures(explanation):
     """Yield a picture of the contributions for each image of a GroupExplanation.
 
-    All have one colour scale.
+    All have one colour scale.  Nothing is drawn outside the outline of the embryo.
     """
     described = enumerate(explanation.described)
-    spreads = [explanation.split.spread(number, patches, STANDARD_PX) for number, patches in described]
+    spreads = [explanation.split.smooth_map(number, patches) / CELL_PX**2 for number, patches in described]
     full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
     title = f"{explanation.gene or explanation.group}, stage range {explanation.stage_range}"
     answer = f"{'yes' if explanation.yes else 'no'}, probability {explanation.probability:.3f}"
     for number, spread in enumerate(spreads):
         lines = f"{title}: {explanation.term} - {answer}", format_decomposition(explanation, number)
         grey = explanation.greys[number]
-        patch_px = explanation.patch_px
-        yield _draw(grey, spread, full, patch_px=patch_px, lines=lines)
+        cells, inside = (resize_image(part, grey.shape[::-1]) for part in (spread, find_outline(grey) * 1.0))
+        yield _draw(grey, cells * inside, full, patch_px=explanation.patch_px, lines=lines)
 
 
 def format_decomposition(explanation, number=None):

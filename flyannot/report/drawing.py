@@ -10,14 +10,10 @@ import numpy as np
 
 from flyannot.images.geometry import load_opencv
 from flyannot.images.picture import read_embryo_in_colour
-from flyannot.images.registration import foreground_mask
+from flyannot.images.registration import find_outline
 from flyannot.report.templates import render
 
-CELL_PX = 8  # the side of a cell of a map
 _QUALITY = 76  # of a JPEG
-_REDUCED = 2  # an outline is traced in a copy of half the size, which takes a quarter of the time
-_GAP_PX = 3  # in this copy: wider gaps in an outline stay open
-_LEAST_AREA = 0.2  # fraction of the picture that an outline encloses; a smaller one is not of an embryo
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 328, 12, 254  # edges of a chart in pixels
 
 
@@ -45,13 +41,12 @@ def trace_outline(jpeg_bytes):
 
     cv2 = load_opencv()
     with Image.open(io.BytesIO(jpeg_bytes)) as picture:
-        grey = np.asarray(picture.convert("L").reduce(_REDUCED), float)
-    mask = foreground_mask(grey, _GAP_PX, _GAP_PX).astype(np.uint8)
-    contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    largest = max(contours, key=cv2.contourArea, default=None)
-    if largest is None or cv2.contourArea(largest) < _LEAST_AREA * mask.size:
+        grey = np.asarray(picture.convert("L"), float)
+    mask = find_outline(grey)
+    if mask.all():
         return ""
-    corners = cv2.approxPolyDP(largest, 0.7, closed=True)[:, 0]
+    contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    corners = cv2.approxPolyDP(contours[0], 0.7, closed=True)[:, 0]
     places = 100 * (corners + 0.5) / mask.shape[::-1]  # per cent of the width and of the height
     return f"polygon({','.join(f'{x:.1f}% {y:.1f}%' for x, y in places)})"
 

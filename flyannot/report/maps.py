@@ -8,14 +8,12 @@ import numpy as np
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.encode.groups import Groups
-from flyannot.images.geometry import STANDARD_PX, blur_image
 from flyannot.pipeline.engine.inputs import is_imported, read_described_patches
 from flyannot.pipeline.loaded_model import load_model
-from flyannot.report.drawing import CELL_PX, pack_map
+from flyannot.report.drawing import pack_map
 from flyannot.terms.explain import explain_group, require_linear
 from flyannot.terms.training_set import training_rows
 
-_BLUR_CELLS = 1.5  # standard deviation; it hides the edges of patches and of the cells of the grid
 _TOLERANCE = 1e-6  # relative, between the sum of the parts and the stored decision value
 
 
@@ -41,7 +39,7 @@ class ContributionMapper:
         self._features = run.stored("features", stage_range)
         model = run.stored("model", stage_range)
         if model is None:
-            self.why_not = "the model of this stage range is not here"
+            self.why_not = "the model that made the predictions is not beside them"
             return
         if is_imported(model):
             self.why_not = "the features were made by another program and have no patches"
@@ -153,7 +151,7 @@ class ContributionMapper:
         for number, described in enumerate(patches):
             if split.patch[split.image == number].max(initial=0) >= max(1, len(described.centres_px)):
                 raise DataError(f"the features of {self._features.path} do not fit its descriptors")
-            spreads.append(blur_image(split.spread(number, described, STANDARD_PX, CELL_PX), _BLUR_CELLS))
+            spreads.append(split.smooth_map(number, described))
         full = max(float(np.abs(cells).max()) for cells in spreads) or 1.0
         names = ("value", "plus", "minus", "rest", "full")
         numbers = {n: round(x, 6) for n, x in zip(names, (split.value, *split.sums, full), strict=True)}

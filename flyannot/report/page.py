@@ -30,12 +30,13 @@ from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.picture import EITHER_WAY
 from flyannot.images.quality import PORTRAIT, POSTERIOR_LEFT
 from flyannot.jobs.executor import map_ordered
-from flyannot.report.drawing import CELL_PX, to_data_url, trace_outline
+from flyannot.report.drawing import to_data_url, trace_outline
 from flyannot.report.groups import ABSENT
 from flyannot.report.nearest import N_SHOWN, PatternMapBuilder, draw_thumbnail
 from flyannot.report.templates import read_template, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.terms.answers import YES
+from flyannot.terms.explain import CELL_PX
 from flyannot.terms.metrics import NOT_ANATOMY
 from flyannot.terms.unlikeness import UNLIKE_WORDS
 
@@ -46,7 +47,7 @@ _SCRIPTS = """
 PATTERNS = "patterns"  # the section that is left out if no group has a place on a map
 # Warnings about a picture that may lie wrong.
 _LIES_WRONG = (POSTERIOR_LEFT, EITHER_WAY, PORTRAIT, UNLIKE_WORDS)
-PER_CHUNK = 10
+PER_CHUNK = 4
 PARTLY = 2  # in the index, for a group of which curators have given some terms only
 PAGE_BYTES = 20_000_000
 _MADE_FROM = re.compile(r'<meta name="flyannot-made-from" content="([0-9a-f]*)">')

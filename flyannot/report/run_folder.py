@@ -1,11 +1,11 @@
 """The reader of the output folder of a run: its files, its pictures and its curated terms."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot import __version__
-from flyannot.base.errors import FlyannotError, InputError
+from flyannot.base.errors import DataError, FlyannotError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import Annotations, read_images
@@ -13,7 +13,12 @@ from flyannot.dataset.images import FoundPictures, find_pictures, list_wanted_pi
 from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, relative_path, resolve_path
 from flyannot.encode.groups import group_images
 from flyannot.files.digest import file_digest, json_digest
-from flyannot.files.hdf5.reading import StoredFile, open_stored_file, read_image_metadata
+from flyannot.files.hdf5.reading import (
+    StoredFile,
+    open_stored_file,
+    read_image_metadata,
+    read_unverified_kind,
+)
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND
 from flyannot.files.hdf5.supplied import supplied_digests, supplied_path
 from flyannot.images.address import photograph_name
@@ -131,7 +136,8 @@ def open_run(stack: ExitStack, folder, data_set=None, model=None):
     stack : ExitStack that will close the files
     folder : Path of the output folder or of the predictions file
     data_set : Path of the data set folder with the pictures; None for the folder in the record of the run
-    model : Path of the model that made the single predictions file; None to look among the supplied models
+    model : Path of the model that made the single predictions file; None to look among the supplied
+        models, and beside the predictions
 
     Returns
     -------
@@ -194,14 +200,17 @@ def _open_model(stack, predictions, path):
     """Open the model that made a predictions file. Returns {"model": StoredFile}, or {} if it is not found.
 
     `predictions` is the open file, and `path` the Path of a model file or None. If `path` is not the model,
-    the supplied models are searched.
+    the supplied models and the files beside the predictions are searched.
     """
     wanted = predictions.inputs.get("model", ())
     supplied = [supplied_path(name) for name, digest in supplied_digests().items() if digest in wanted]
-    for found in [path, *supplied] if path else supplied:
-        stored = stack.enter_context(open_stored_file(found, "model"))
-        if stored.digest in wanted:
-            return {"model": stored}
+    beside = sorted(predictions.path.parent.glob("*.h5"))
+    for found in [*filter(None, [path]), *supplied, *beside]:
+        if read_unverified_kind(found) == "model":
+            with suppress(DataError):  # another model that is damaged
+                stored = stack.enter_context(open_stored_file(found, "model"))
+                if stored.digest in wanted:
+                    return {"model": stored}
     return {}
 
 

@@ -19,7 +19,11 @@ import numpy as np
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.text import short_repr
 from flyannot.encode.pooling import NO_PATCH
+from flyannot.images.geometry import STANDARD_PX, blur_image
 from flyannot.terms import CLASSIFIERS
+
+CELL_PX = 8  # the side of a cell of a drawn map
+_BLUR_CELLS = 1.5  # standard deviation; it hides the edges of patches and of the cells of the grid
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,10 @@ class Explanation:
         patch, contribution = self.select_image(number)
         sides = patches.patch_px[patch].astype(int)
         return contribution_map(patches.centres_px[patch], contribution, sides, size_px, cell_px)
+
+    def smooth_map(self, number, patches):
+        """Return the blurred map of one image as it is drawn, with cells of CELL_PX; see `spread`."""
+        return blur_image(self.spread(number, patches, STANDARD_PX, CELL_PX), _BLUR_CELLS)
 
 
 def require_linear(model):

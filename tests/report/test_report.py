@@ -255,14 +255,14 @@ def test_a_page_of_5000_groups_stays_below_its_limit(tmp_path):
     text = out.read_text()
     index = index_of(text)
     assert index["folder"] == folder.name and len(index["groups"]) == 5000 and "<template id" not in text
-    scripts = [folder / f"chunk-{i}.js" for i in range(500)]
+    scripts = [folder / f"chunk-{i}.js" for i in range(5000 // index["perChunk"])]
     html = [json.loads(p.read_text().partition(", ")[2].removesuffix(");\n")) for p in scripts]
     shown = [group for one in html for group in groups_of(one)]
     assert len(shown) == 5000
     for g in (0, 1234, 4999):
         name, source = shown[g]["images"][0]
         assert name == f"i{g}_0.png, lateral" and (folder / source).read_bytes() == picture(f"i{g}_0")
-    assert len(list(folder.iterdir())) == 500 + 5000
+    assert len(list(folder.iterdir())) == len(scripts) + 5000
 
     assert write_groups(out, entries(20), page_bytes=limit, made_from="0b") is None
     assert [p.name for p in tmp_path.iterdir()] == ["big.html"], "the older page's folder is gone"

@@ -90,6 +90,11 @@ def test_new_images_without_a_table_have_pictures_and_maps(chain, tmp_path, flya
     assert all(one["images"][0][1].startswith("data:image/jpeg") for one in shown)
     terms = [term for one in shown for term in one["terms"]]
     assert {"predicted"} == {term["status"] for term in terms if term["map"]}
+    alone = make_report(out, folder / "one.html").path
+    assert groups_of(alone.read_text()) == shown, "its model lies beside it"
+    (folder / chain.model.name).unlink()
+    text = make_report(out, alone).path.read_text()
+    assert "There are no maps" in text and 'class="map"' not in text
 
 
 def test_what_cross_validation_said_of_other_images_is_not_said_of_new_ones(run, chain, tmp_path, flyannot):

@@ -88,8 +88,8 @@ const Groups = (() => {
   );
   const termNames = index.terms.map((term) => term.toLowerCase());
   const isReviewed = (group, one) => Verdicts.verdicts.has(Review.keyOfTerm(group, index.terms[one.term]));
-  // Return the terms by which a look-alike of the group `g` fits what is asked: terms of `g` that the look-alike
-  // certainly lacks, or terms that only the look-alike has.
+  // Return the terms by which a look-alike of the group `g` fits what is asked: terms of `g` that the
+  // look-alike certainly lacks, or terms that only the look-alike has.
   function answering(group, g = chosen.alike, asked = chosen.asked) {
     const to = index.groups[g];
     if (!to || !group.annotated || !to.alike.includes(numberOfKey.get(keyOf(group)))) return [];
@@ -430,7 +430,7 @@ const Groups = (() => {
         {},
         back,
         make("h3", { id: "gene-heading", tabindex: -1 }, symbolOf(group), ofStage(group, ", stage range ")),
-        make("span", { class: "quiet" }, facts),
+        make("span", { class: "quiet about" }, facts),
         make("span", { class: "count" }),
         make("span", { class: "steps" }, ...steps),
       ),
@@ -440,6 +440,10 @@ const Groups = (() => {
       .then((details) => {
         if (g !== chosen.current) return;
         pane.append(details.cloneNode(true));
+        if (byId("why-no-maps"))
+          pane
+            .querySelector("th.why")
+            .append(make("span", { class: "quiet" }, "no maps: " + byId("why-no-maps").textContent));
         for (const start of [
           Tables.watchWidths,
           Review.startReview,
@@ -479,7 +483,7 @@ const Groups = (() => {
 
   // Print one gene: its pictures, terms and look-alikes.
   function startSheet(section) {
-    const button = make("button", { type: "button" }, "Print this gene");
+    const button = make("button", { type: "button" }, "Print", make("span", { class: "wide" }, " this gene"));
     button.addEventListener("click", () => {
       document.body.classList.add("sheet");
       print();

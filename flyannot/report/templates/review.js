@@ -253,8 +253,7 @@ const Review = (() => {
       { "data-term": term, "data-status": "added", "data-queue": isAsked ? "look" : null },
       make("th", { scope: "row" }, term),
       make("td", {}, why),
-      make("td", { class: "probability" }, make("span", { class: "quiet" }, "not predicted")),
-      make("td", { class: "support" }),
+      make("td", { class: "probability", colspan: 2 }, make("span", { class: "quiet" }, "not predicted")),
       make("td", { class: "why" }),
       make("td", { class: "verdict" }),
     );

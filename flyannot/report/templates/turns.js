@@ -56,7 +56,9 @@ const Turns = (() => {
     }
     show(figure);
     showNumber();
-    Review.say(counted(turns.size, "picture") + " turned. Download images.csv under More, and repeat the run.");
+    Review.say(
+      counted(turns.size, "picture") + " turned. Download images.csv under More, and repeat the run.",
+    );
   }
   // Return the rows of images.csv for all pictures of the page.
   async function rowsOfImages() {
@@ -64,7 +66,8 @@ const Turns = (() => {
     for (const [g, group] of index.groups.entries())
       for (const { dataset } of (await detailsOf(g)).querySelectorAll("figure[data-image]")) {
         const photograph = dataset.image.replace(/#\d+$/, "");
-        const before = Math.max(0, NAMES.indexOf((TURNED.exec(photograph) || ["", ""])[1].replace("180", "both")));
+        const [, kept] = TURNED.exec(photograph) || ["", ""];
+        const before = Math.max(0, NAMES.indexOf(kept.replace("180", "both")));
         const image = photograph.replace(TURNED, "");
         const of = group.gene && group.name !== group.gene ? group.name : "";
         const after = NAMES[before ^ (turns.get(dataset.image) || 0)];
@@ -92,7 +95,8 @@ const Turns = (() => {
       Review.say(
         "images.csv lists the " +
           counted(rows.size, "picture") +
-          " of this page. Save it in their folder; if a table of that name is there, copy the column turned into it.",
+          " of this page. Save it in their folder; if a table of that name is there, " +
+          "copy the column turned into it.",
       );
     });
   }
