@@ -428,7 +428,7 @@ def tiff(shape, dtype, **options):
 
     def make(n):
         file = io.BytesIO()
-        sized = tuple(size * min(n, 8) // 8 if k == 0 else size for k, size in enumerate(shape))
+        sized = tuple(size * min(n, 8) // 8 if k == 0 and size > 3 else size for k, size in enumerate(shape))
         tifffile.imwrite(file, np.zeros(sized, dtype), **options)
         return file.getvalue()
 
