@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot import __version__
-from flyannot.base.errors import DataError, FlyannotError, InputError
+from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import Annotations, read_images
@@ -13,12 +13,7 @@ from flyannot.dataset.images import FoundPictures, find_pictures, list_wanted_pi
 from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, relative_path, resolve_path
 from flyannot.encode.groups import group_images
 from flyannot.files.digest import file_digest, json_digest
-from flyannot.files.hdf5.reading import (
-    StoredFile,
-    open_stored_file,
-    read_image_metadata,
-    read_unverified_kind,
-)
+from flyannot.files.hdf5.reading import StoredFile, open_stored_file, read_image_metadata
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND
 from flyannot.files.hdf5.supplied import supplied_digests, supplied_path
 from flyannot.images.address import photograph_name
@@ -206,11 +201,10 @@ def _open_model(stack, predictions, path):
     supplied = [supplied_path(name) for name, digest in supplied_digests().items() if digest in wanted]
     beside = sorted(predictions.path.parent.glob("*.h5"))
     for found in [*filter(None, [path]), *supplied, *beside]:
-        if read_unverified_kind(found) == "model":
-            with suppress(DataError):  # another model that is damaged
-                stored = stack.enter_context(open_stored_file(found, "model"))
-                if stored.digest in wanted:
-                    return {"model": stored}
+        with suppress(FlyannotError):  # a file of another kind, or damaged
+            stored = stack.enter_context(open_stored_file(found, "model"))
+            if stored.digest in wanted:
+                return {"model": stored}
     return {}
 
 
