@@ -25,7 +25,7 @@ _VECTOR = ("vector", "features")  # the second is what `flyannot export --to par
 _MOST_BYTES = 2**35
 _SECONDS = 60  # limit for the process that reads; a gigabyte takes five
 _BYTES_BESIDE = 2**28  # memory of that process, besides a few copies of the file's contents
-_PROCESS_COPIES = 3  # the two processes have three times as many copies of the contents as one has
+_PROCESS_COPIES = 4  # the two processes have four times as many copies of the contents as one has
 _FIX = "name an npz or parquet file with image, gene, stage_range and vector"
 
 
@@ -93,7 +93,7 @@ def _read_parquet(path, names, most_bytes):
     compute = import_optional("pyarrow.compute", "parquet")
     parquet = import_optional("pyarrow.parquet", "parquet")
     file = parquet.ParquetFile(path)
-    _require_small(file.metadata.num_rows, row_limit(path), "rows")
+    _require_small(file.metadata.num_rows, row_limit(path) // _PROCESS_COPIES, "rows")
     blocks = [block for group in file.metadata.to_dict()["row_groups"] for block in group["columns"]]
     blocks = [block for block in blocks if block["path_in_schema"].split(".")[0] in names]
     _require_small(sum(max(8 * b["num_values"], b["total_uncompressed_size"]) for b in blocks), most_bytes)
