@@ -97,7 +97,8 @@ def open_pillow(path, file, formats=FORMATS):
             plane = _read_deep_png(path, file, picture) if is_deep else _read(path, picture, bits)
             return plane._replace(used_bits=used_bits if bits == 16 else 0)
 
-        yield [Scene("", [], picture.size, 8 if is_deep else _PIXEL_BYTES.get(picture.mode, 4), read)]
+        is_large = is_deep or picture.format == "WEBP"  # its frames are decoded with two copies
+        yield [Scene("", [], picture.size, 8 if is_large else _PIXEL_BYTES.get(picture.mode, 4), read)]
 
 
 @contextmanager
