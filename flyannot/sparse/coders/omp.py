@@ -33,20 +33,14 @@ def encode_omp(X, D, n_nonzeros, *, tol=1e-4, n_threads=1):
     The least-squares fit of every code is verified with its own residual in float64, and solved again by
     LAPACK if the atoms of the code nearly depend on one another.
 
+    The package `coders` describes X, D, `n_threads` and the returned CSR matrix (n_samples, n_atoms).
+
     Parameters
     ----------
-    X : float array (n_samples, n_features)
-    D : float array (n_atoms, n_features), of any norm
     n_nonzeros : int, 1 or more
         A code ends sooner if no atom can explain more, or by `tol`.
     tol : float
         A sample is done when |x - z D|^2 is at most tol |x|^2.
-    n_threads : int
-
-    Returns
-    -------
-    Z : CSR matrix (n_samples, n_atoms), float32 if X is, otherwise float64
-        The same bits for any `n_threads`, and for X in one call or in several.
 
     Raises
     ------
