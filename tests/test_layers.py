@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ ONLY_IN = {
 }
 
 
+@cache
 def modules():
     return sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
@@ -52,14 +54,23 @@ def place(name, among):
     return among.index(first.removesuffix(".py"))
 
 
+@cache
+def nodes(name):
+    """Return all nodes of the syntax tree of a module, which is parsed once for all tests."""
+    return list(ast.walk(ast.parse((PACKAGE / name).read_text())))
+
+
+@cache
 def imported(name):
-    """Yield the dotted names that a module imports, at the top or inside a function."""
-    for node in ast.walk(ast.parse((PACKAGE / name).read_text())):
+    """Return the dotted names that a module imports, at the top or inside a function."""
+    found = []
+    for node in nodes(name):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{name} imports relatively"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found += (f"{node.module}.{alias.name}" for alias in node.names)
+    return found
 
 
 def file_of(dotted):
@@ -114,7 +125,7 @@ def test_sparse_coding_needs_no_files_and_no_classifier():
 
 def test_the_library_does_not_print():
     for name in modules():
-        for node in ast.walk(ast.parse((PACKAGE / name).read_text())):
+        for node in nodes(name):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id != "print", f"{name}:{node.lineno}"
 
@@ -123,7 +134,7 @@ def test_no_module_draws_from_a_hidden_generator():
     """`np.random` is used only for its types and for making generators."""
     allowed = {"default_rng", "Generator", "RandomState", "SeedSequence"}
     for name in modules():
-        for node in ast.walk(ast.parse((PACKAGE / name).read_text())):
+        for node in nodes(name):
             if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "np.random":
                 assert node.attr in allowed, f"{name}:{node.lineno} uses np.random.{node.attr}"
 
