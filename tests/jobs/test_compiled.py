@@ -194,7 +194,7 @@ def test_a_damaged_cache_of_kernels_heals(pool_afresh, tmp_path, rng, trials):
     cache = tmp_path / "flyannot"
     pool_afresh()
     files = [path for path in cache.rglob("*") if path.is_file()]
-    assert {path.suffix for path in files} == {".nbi", ".nbc", ".json"}
+    assert {path.suffix for path in files} == {".nbi", ".nbc", ".json", ".py"}
     unfinished = next(path.with_name(f"{path.name}.tmp.01ab") for path in files if path.suffix == ".nbi")
     unfinished.touch()  # as a process that is killed while numba writes leaves it
     assert said_by(KERNEL, FLYANNOT_CACHE=str(tmp_path)) == "[1.0, 1.0]" and not unfinished.exists()
@@ -276,7 +276,7 @@ KERNELS = {  # one calls into the other
 
 
 def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(tmp_path):
-    """This holds even if the change keeps the time and size of the file."""
+    """This holds even if the change keeps the time and size of the file.  Installations share the code."""
     package = tmp_path / "flyannot"
     jobs = (f"jobs/{name}" for name in ("__init__", "compiled", "progress_events"))
     base = (f"base/{name}" for name in ("__init__", "errors", "system"))
@@ -297,8 +297,11 @@ def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(t
         os.utime(inner, (10**9, 10**9))
         assert said_by(code, cwd=tmp_path, **environment) == str(1 + int(summand))
     before = kept_code(tmp_path / "cache")
-    assert len(before) == 3 and said_by(code, cwd=tmp_path, **environment) == "4"
-    assert kept_code(tmp_path / "cache") == before
+    shutil.copytree(package, tmp_path / "other" / "flyannot")
+    assert len(before) == 3
+    for folder in (tmp_path, tmp_path / "other"):
+        assert said_by(code, cwd=folder, **environment) == "4"
+        assert kept_code(tmp_path / "cache") == before
 
 
 @pytest.mark.parametrize("package", ["numba", "llvmlite"])
