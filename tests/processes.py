@@ -96,13 +96,16 @@ def start_fork(line, *, prepare=lambda: None, **options):
     from flyannot.files.hdf5.file_cache import close_cached_files
 
     words = ["flyannot", *shlex.split(line)]
+    before = {*os.listdir("/dev/fd")}
 
     def run():
         code = 1
         try:
+            for number in {*os.listdir("/dev/fd")} - before - {"0", "1", "2"}:
+                with suppress(OSError):  # Popen waits at a pipe until another program starts
+                    os.close(int(number))
             close_cached_files()
-            gc.freeze()  # nothing of the tests closes a file whose number the command uses again
-            os.closerange(3, 65536)  # also the pipe with which Popen waits for another program to start
+            gc.freeze()
             logging.getLogger("flyannot").handlers.clear()
             sys.argv = words
             for number, name in enumerate(("stdin", "stdout", "stderr")):
