@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "reliability.md"
 PROMISING = (PAGE, ROOT / "SECURITY.md")
-TRIED = re.compile(r"\((rows? ([\w, ]+)|promise (\w)): at least ([\d,]+) trials\)")
+TRIED = re.compile(r"\((rows?\s([\w,\s]+)|promise\s(\w)):\sat\sleast\s([\d,]+)\strials\)")
 BEGIN, END = "<!-- campaign -->", "<!-- end of campaign -->"
 HEAD = """\
 | row | promise | input or fault | what you get | exit code | trials | failures |
@@ -76,7 +76,7 @@ def read_table(text):
 def ids_of(match):
     """Return the ids of the rows that a match of TRIED names, or of those that try the promise it names."""
     if match[2]:
-        return match[2].split(", ")
+        return re.split(r",\s", match[2])
     return [row["id"] for row in read_rows() if match[3] in row["promise"].split(", ")]
 
 
