@@ -38,11 +38,10 @@ def pytest_addoption(parser):
 def pytest_collection():
     """Pause garbage collection: nearly all that importing and collecting the tests creates stays."""
     gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
+    result = yield
+    gc.freeze()
+    gc.enable()
+    return result
 
 
 def pytest_collection_modifyitems(config, items):

@@ -116,9 +116,8 @@ def start_fork(line, *, prepare=lambda: None, **options):
         finally:
             os._exit(code)
 
-    return start_process(
-        words, preexec_fn=run, restore_signals=False, **options
-    )  # else SIGXFSZ would kill it
+    # SIGXFSZ stays ignored, as Python has it.
+    return start_process(words, preexec_fn=run, restore_signals=False, **options)
 
 
 def end_processes():

@@ -96,7 +96,9 @@ def test_in_an_empty_environment_it_works_from_any_folder(wheel, tmp_path):
     (installed,) = distributions(name="flyannot", path=[str(site)])
     link_packages(installed.requires, ["fetch"], site)
     flyannot = programs / "flyannot"
-    brings_what_it_needs(run(flyannot, "info"), tmp_path)
+    listed = {line.split(maxsplit=1)[0]: line for line in run(flyannot, "info").splitlines()}
+    assert str(tmp_path.resolve() / "env") in listed["configurations"] and "=none" not in listed["packages"]
+    assert "=none" not in listed["[fetch]"] and "=none" in listed["[anndata]"]
     run(flyannot, "synthesize", "-o", "embryos", "--n-genes", "4", "--stage-range", "4-6")
     assert (tmp_path / "embryos" / "images.csv").is_file()
     said = run(flyannot, "run", "--demo", *(word for one in SMALL.split() for word in ("--set", one)))
@@ -108,13 +110,6 @@ def test_in_an_empty_environment_it_works_from_any_folder(wheel, tmp_path):
     assert page.read_bytes() == first
     assert all(row.endswith("done") for row in run(flyannot, "status", "demo-output").splitlines())
     assert sorted(p.name for p in tmp_path.iterdir()) == ["demo-output", "embryos", "env"]
-
-
-def brings_what_it_needs(facts, folder):
-    """Check that all dependencies and one extra are installed, and no other extra."""
-    listed = {line.split(maxsplit=1)[0]: line for line in facts.splitlines()}
-    assert str(folder.resolve() / "env") in listed["configurations"] and "=none" not in listed["packages"]
-    assert "=none" not in listed["[fetch]"] and "=none" in listed["[anndata]"]
 
 
 def test_the_environment_of_conda_has_what_the_project_needs():

@@ -41,8 +41,8 @@ def test_a_file_that_cannot_grow_is_exit_74(own_chain, kind, part):
     path = own_chain.kinds[kind]
     before = {one.name: one.read_bytes() for one in own_chain.folder.iterdir() if one.is_file()}
     jobs = 2 if part == 0.6 and kind == "descriptors" else 1  # all parts of files are made in one way
-    n_bytes = int(part * path.stat().st_size)
-    code, said = with_limit(LINES[kind].format(jobs=jobs), own_chain.folder, n_bytes)
+    line = LINES[kind].format(jobs=jobs)
+    code, said = with_limit(line, own_chain.folder, int(part * path.stat().st_size))
     assert code == 74, (code, said)
     assert "Traceback" not in said and said.count("Error: cannot write") == 1
     assert said.splitlines()[-1].startswith("Fix: ")

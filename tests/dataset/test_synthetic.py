@@ -92,8 +92,7 @@ def test_pictures_are_stained_bodies_on_white_ground(small_set):
 
 @pytest.mark.parametrize(("stage_range", "term"), EVERY_TERM)
 def test_a_term_darkens_its_own_region_and_hardly_anything_else(stage_range, term):
-    tubes = render.TERMS[stage_range][term].lateral
-    in_region, elsewhere = [], []
+    tubes, in_region, elsewhere = render.TERMS[stage_range][term].lateral, [], []
     for seed in range(3):
         darker = bare(stage_range, seed) - grey(stage_range, {term: 1.0}, seed)
         assert (darker > -1e-9).all()
