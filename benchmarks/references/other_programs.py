@@ -58,6 +58,14 @@ def spams_codes(X, D, lam, *, tol=None, gram=None, positive=False):
     return spams.lasso(np.asfortranarray(X.T), Q=gram.T, q=(X @ D.T).T, **options).T.tocsr()
 
 
+def spams_pursuit(X, D, n_nonzeros):
+    """Codes of X with `n_nonzeros` non-zeros, CSR, by orthogonal matching pursuit; atoms have norm 1."""
+    import spams
+
+    columns = np.asfortranarray(X.T), np.asfortranarray(D.T)
+    return spams.omp(*columns, L=n_nonzeros, eps=0.0, numThreads=1).T.tocsr()
+
+
 def time_codes_at_batch_1(patches, initial, lam, n=16):
     """Time trainDL's work for the codes of one patch: the Gram matrix anew, and LARS."""
     import spams
