@@ -37,12 +37,12 @@ def learn_by_spams(patches, held, initial, lam, n, n_epochs, batch_size):
     return graded | {"batch_size": batch_size, "eq_7": objective_by_eq_7(X.T, D.T, lam)}
 
 
-def encode_by_spams(patches, dictionary, lam, n, positive=False):
-    """Code the last n patches; `positive` if codes must not be negative."""
+def encode_by_spams(patches, dictionary, lam, n):
+    """Code the last n patches by spams.lasso."""
     X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
-    spams_codes(X, D, lam, positive=positive)
-    Z, (seconds,) = timed(lambda: spams_codes(X, D, lam, positive=positive))
-    return graded_codes(seconds, X, D, Z, lam, positive=positive)
+    spams_codes(X, D, lam)
+    Z, (seconds,) = timed(lambda: spams_codes(X, D, lam))
+    return graded_codes(seconds, X, D, Z, lam)
 
 
 def spams_codes(X, D, lam, *, tol=None, gram=None, positive=False):
