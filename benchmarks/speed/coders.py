@@ -47,8 +47,8 @@ def measure_coders(setup):
     found, source = _many_atoms(setup, few)
     return Finding(
         source=all_of([*sources, source]),
-        variant=f"{sizes['n_atoms']} atoms of quick for the four data sets, learned from other samples than are "
-        f"coded; lam 1.2/sqrt(features), tol {_TOL:g}; for curves lam {_LAM_OF_CURVES:g}, tol "
+        variant=f"{sizes['n_atoms']} atoms of quick for the four data sets, learned from other samples than "
+        f"are coded; lam 1.2/sqrt(features), tol {_TOL:g}; for curves lam {_LAM_OF_CURVES:g}, tol "
         f"{_TOL_OF_CURVES:g}; times_as_long: processor time per sample over flyannot's, in turns",
         rows=rows + found,
         targets=list(_targets(rows)),
