@@ -13,9 +13,9 @@ from tests.language import ROOT
 MAX_CHARACTERS = 65
 SINCE = "47d96131"  # older subjects were written without these rules
 _VERBS = """
-Accept Adapt Add Allow Annotate Answer Ask Assign Attach Avoid Begin Bin Bind Bound Bring Build Cache Call
-Cap Centre Change Check Choose Clean Clear Close Code Collect Compare Compile Compute Continue Convert Copy
-Correct Count Cover Cut Declare Decode Delete Derive Describe Do Document Draw Drop Emit End Enter Expect
+Accept Adapt Add Allow Annotate Answer Ask Assign Attach Avoid Begin Bin Bind Bound Break Bring Build Cache
+Call Cap Centre Change Check Choose Clean Clear Close Code Collect Compare Compile Compute Continue Convert
+Copy Correct Count Cover Cut Declare Decode Delete Derive Describe Do Document Draw Drop Emit End Enter Expect
 Explain Export Express Extend Fail Fall Fetch Find Fit Fix Flag Follow Format Free Gather Give Group Guess
 Handle Hide Hold Honour Ignore Import Improve Include Index Inline Insert Install Join Keep Know Label Learn
 Leave Let Limit Link List Load Log Look Lower Make Map Mark Match Mean Measure Mend Merge Move Name
