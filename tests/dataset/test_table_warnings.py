@@ -49,6 +49,34 @@ def test_a_term_that_is_nearly_one_of_bdgp_or_a_frequent_one_of_the_table_is_nam
     assert terms == {term, "gap"}  # named, not changed
 
 
+WORDS = {  # two words, and whether one may be a misspelling of the other
+    ("gut", "gat"): False,
+    ("anus", "anis"): True,
+    ("midguts", "midgats"): True,
+    ("midguts", "medgats"): False,
+    ("midgutty", "medgatty"): True,
+    ("midgutty", "medgattx"): False,
+}
+
+
+@pytest.mark.parametrize(("words", "is_near"), WORDS.items())
+def test_a_longer_word_may_have_more_wrong_letters(words, is_near):
+    assert bool(table_warnings.find_misspelt_terms({words[0]: 1}, {words[1]})) == is_near
+
+
+def test_of_several_known_terms_the_most_frequent_one_is_meant():
+    known = {"spot a", "spots", "spotx"}
+    for counts, meant in (({}, "spots"), ({"spotx": 1}, "spotx"), ({"spots": 2, "spotx": 3}, "spotx")):
+        assert table_warnings.find_misspelt_terms({"spotb": 1} | counts, known) == {"spotb": meant}
+
+
+def test_three_terms_are_named_in_the_line_and_more_below(said):
+    terms = list(MISSPELT)
+    for n in (3, 4):
+        ((message,), _) = said("".join(f"x,4-6,{term}\n" for term in terms[:n]))
+        assert message.count("\n") == (0 if n == 3 else 4)
+
+
 OTHER_TERMS = [
     *("anterior endoderm anlage", "posterior endoderm anlage"),
     *("head mesoderm primordium P2", "head mesoderm primordium P4"),
