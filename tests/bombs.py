@@ -257,14 +257,12 @@ def far_cells(last):
 
 LONG_TEXT = record(0xFC, struct.pack("<iiHB", 1, 1, 8000, 0), b" " + b"x" * 7998 + b" ")
 NUMBER_FORMATS = b"".join(record(0x41E, b"%2d\1\0\0a" % i) for i in range(100))
-XLS = {
+RECORDS = {"names": record(0x18, b"\0\0\0\1", bytes(11), b"a"), "fonts": record(0x31, bytes(14), b"\1\0a")}
+RECORDS |= {"formats": NUMBER_FORMATS, "cell formats": record(0xE0, bytes(20))}
+XLS = {name: lambda n, one=one: xls(b"", one * (n * MB // len(one))) for name, one in RECORDS.items()} | {
     "far cells": lambda n: xls(far_cells(65536)),
     "sheets at one place": lambda n: xls(far_cells(8192), n_sheets=50 * n),
     "sheets": lambda n: xls(b"", n_sheets=n * MB // 13),
-    "names": lambda n: xls(b"", record(0x18, b"\0\0\0\1", bytes(11), b"a") * (n * MB // 20)),
-    "fonts": lambda n: xls(b"", record(0x31, bytes(14), b"\1\0a") * (n * MB // 21)),
-    "formats": lambda n: xls(b"", NUMBER_FORMATS * (n * MB // 1100)),
-    "cell formats": lambda n: xls(b"", record(0xE0, bytes(20)) * (n * MB // 24)),
     "a repeated text": lambda n: xls(cells(0xFD, 4000 * n, range(3), "<HHHi", 0, 0), LONG_TEXT),
 }
 # --- texts ---
@@ -319,14 +317,10 @@ def npy(shape="(3, 3)", dtype="<f8", order="False", padding=0, content=b""):
     return b"\x93NUMPY\x02\x00" + struct.pack("<I", len(head)) + head + content
 
 
-NPY = {
-    "a claim": lambda n: npy("(1000000000, 1000)"),
-    "a huge claim": lambda n: npy(f"({'9' * 4000}, 9)"),
-    "a wide claim": lambda n: npy("(1, 1000000000)"),
+SHAPES = ("(1000000000, 1000)", "(1, 1000000000)", "(2**99999999, 3)", f"({'9' * 4000}, 9)", 9000 * "(")
+NPY = {shape[:20]: lambda n, shape=shape: npy(shape) for shape in SHAPES} | {
     "a long header": lambda n: npy(padding=n * MB),
-    "a deep header": lambda n: npy("(" * 9000 * n),
     "a header that claims": lambda n: b"\x93NUMPY\x02\x00\xff\xff\xff\xff{",
-    "an operation": lambda n: npy("(2**99999999, 3)"),
 }
 
 
@@ -386,14 +380,12 @@ def parquet(n_rows, width=0, gene=""):
     return file.getvalue()
 
 
-PARQUET = {
-    "rows": lambda n: parquet(400_000 * n),
-    "many rows": lambda n: parquet(1_600_000 * n),
+LONG = "x" * 200_000
+ROWS = {"rows": (400_000,), "many rows": (1_600_000,), "a long text": (2000, 2, LONG)}
+ROWS |= {"a list of a long text": (2000, 2, [LONG]), "a part of a long text": (2000, 2, {"a": LONG})}
+PARQUET = {name: lambda n, of=of: parquet(n * of[0], *of[1:]) for name, of in ROWS.items()} | {
     "vectors": lambda n: parquet(20, 200_000 * n),
     "wide vectors": lambda n: parquet(20, 600_000 * n),
-    "a long text": lambda n: parquet(2_000 * n, 2, "x" * 200_000),
-    "a list of a long text": lambda n: parquet(2_000 * n, 2, ["x" * 200_000]),
-    "a part of a long text": lambda n: parquet(2_000 * n, 2, {"a": "x" * 200_000}),
 }
 # --- pictures ---
 
@@ -437,23 +429,20 @@ def packed_chunk(kind, head):
 PNG_TYPES = {"1 bit": (1, 0, 1), "grey": (8, 0, 1), "16 bits": (16, 0, 1), "grey and alpha": (8, 4, 2)}
 PNG_TYPES |= {"grey and alpha of 16 bits": (16, 4, 2), "rgb": (8, 2, 3), "rgba": (8, 6, 4)}
 PNG_TYPES |= {"rgb of 16 bits": (16, 2, 3), "rgba of 16 bits": (16, 6, 4)}
+PNG_CHUNKS = ((b"zTXt", b"a\0\0"), (b"zTXt", b"Raw profile type exif\0\0"), (b"iCCP", b"b\0\0"))
+PNG_CHUNKS += ((b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0"),)
 PNG = {
     "a claim": lambda n: png(size=(20_000, 20_000)),
     "a claim within the limit": lambda n: png(size=(SIDE, SIDE)),
     "data behind the pixels": lambda n: png(rows=bytes(64 * n * MB)),
-    "ztxt": packed_chunk(b"zTXt", b"a\0\0"),
-    "ztxt with an orientation": packed_chunk(b"zTXt", b"Raw profile type exif\0\0"),
-    "itxt": packed_chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0"),
-    "iccp": packed_chunk(b"iCCP", b"a\0\0"),
     "texts": lambda n: png(*[chunk(b"tEXt", b"a\0b")] * (10_000 * n)),
     "palette": flat("P", "PNG"),
     **{name: flat_png(*of_type) for name, of_type in PNG_TYPES.items()},
+    **{str(head[:24]): packed_chunk(kind, head) for kind, head in PNG_CHUNKS},
 }
 SMALL_JPEG = encoded(Image.new("L", (16, 16)), "JPEG")
 JPEG = {
-    "grey": flat("L", "JPEG"),
-    "rgb": flat("RGB", "JPEG"),
-    "cmyk": flat("CMYK", "JPEG"),
+    **{mode: flat(mode, "JPEG") for mode in ("L", "RGB", "CMYK")},
     "progressive": flat("RGB", "JPEG", progressive=True),
     "a claim": lambda n: SMALL_JPEG.replace(b"\x00\x10\x00\x10", struct.pack(">HH", SIDE, SIDE), 1),
     "segments": lambda n: b"\xff\xd8" + (b"\xff\xe2\xff\xff" + bytes(65533)) * (16 * n) + b"\xff\xd9",
@@ -531,16 +520,12 @@ OMES = repeats(OME_IMAGE.format("", "<TiffData/>"), "<a/>", wrap=ome)
 OMES |= repeats("<TiffData/>", OTHER_FILE, **ome_image('SizeZ="99999"'))
 OMES |= repeats("<Channel/>", **ome_image('SizeC="99999"'))
 OMES |= repeats("<a>", **ome_image(""))
+COLOUR = {"photometric": "rgb"}
 TIFF = {
-    "grey": tiff(),
-    "16 bits": tiff(dtype="u2"),
-    "floats": tiff(dtype="f4"),
-    "rgb": tiff(3, photometric="rgb"),
-    "rgba": tiff(4, photometric="rgb"),
-    "rgb of 16 bits": tiff(3, dtype="u2", photometric="rgb"),
-    "rgba of 16 bits": tiff(4, dtype="u2", photometric="rgb"),
+    **{f"grey of {dtype}": tiff(dtype=dtype) for dtype in ("u1", "u2", "f4")},
+    **{f"{n} samples of {dtype}": tiff(n, dtype=dtype, **COLOUR) for n in (3, 4) for dtype in ("u1", "u2")},
     "tiles": tiff(tile=(4096, 4096)),
-    "planes of colour": tiff(planes=(3,), photometric="rgb", planarconfig="separate"),
+    "planes of colour": tiff(planes=(3,), planarconfig="separate", **COLOUR),
     "zeros beside": tiff(planes=(3,), metadata={"axes": "ZYX"}),
     **{name: tiff(compression=name) for name in ("lzw", "packbits", "jpeg", "jpeg2000", "zstd")},
     "a circle": lambda n: small_tiff(next_page=264),
