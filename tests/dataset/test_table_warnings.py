@@ -16,6 +16,7 @@ from flyannot.dataset.folder import (
     write_annotations_csv,
 )
 from flyannot.dataset.ontology import read_ontology
+from flyannot.files.tables import MissingColumnsError
 
 TERMS = "gene,stage_range,term\n"
 
@@ -68,6 +69,14 @@ def test_of_several_known_terms_the_most_frequent_one_is_meant():
     known = {"spot a", "spots", "spotx"}
     for counts, meant in (({}, "spots"), ({"spotx": 1}, "spotx"), ({"spots": 2, "spotx": 3}, "spotx")):
         assert table_warnings.find_misspelt_terms({"spotb": 1} | counts, known) == {"spotb": meant}
+
+
+def test_faults_of_a_table_are_one_error_with_each_remedy_once():
+    faults = [InputError(name, fix="mend it") for name in "ab"]
+    faults.append(MissingColumnsError("c", words={"image": "bild"}, fix=""))
+    with pytest.raises(InputError, match="t.csv: 3 faults:\na\nb\nc") as caught:
+        table_warnings.raise_errors("t.csv", faults)
+    assert caught.value.fix == "add --columns image=bild; mend it"
 
 
 def test_three_terms_are_named_in_the_line_and_more_below(said):
