@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+from pathlib import Path
 
 import pytest
 
@@ -69,6 +70,13 @@ def test_of_several_known_terms_the_most_frequent_one_is_meant():
     known = {"spot a", "spots", "spotx"}
     for counts, meant in (({}, "spots"), ({"spotx": 1}, "spotx"), ({"spots": 2, "spotx": 3}, "spotx")):
         assert table_warnings.find_misspelt_terms({"spotb": 1} | counts, known) == {"spotb": meant}
+    for n in (14, 15):
+        assert len(table_warnings.find_misspelt_terms({"spotb": 3, "spotx": n}, set())) == (n == 15)
+
+
+def test_a_view_that_is_nearly_a_known_one_is_named(caplog):
+    table_warnings.warn_of_views(Path("images.csv"), {"latral": 3, "lateral": 4, "mine": 5})
+    assert caplog.messages == ['warning: images.csv: 1 view looks misspelt: "latral" (line 3; "lateral"?)']
 
 
 def test_faults_of_a_table_are_one_error_with_each_remedy_once():
