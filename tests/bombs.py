@@ -25,22 +25,19 @@ from PIL import Image, ImageDraw
 from flyannot.base.errors import FlyannotError
 from flyannot.curation.corrections import read_corrections
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.dataset.importers.bdgp import TABLES
-from flyannot.dataset.importers.import_log import ImportLog
-from flyannot.dataset.importers.resolve import read_genes
-from flyannot.dataset.importers.source_tables import read_source_rows
-from flyannot.dataset.importers.vectors import read_vectors
-from flyannot.dataset.importers.wu2016 import read_patterns
+from flyannot.dataset.importers import bdgp, import_log, resolve, source_tables, vectors, wu2016
 from flyannot.dataset.ontology import find_parent_terms, read_ontology
 from flyannot.files.digest import add_digest, json_digest
-from flyannot.files.hdf5.concatenation import read_part_contents
-from flyannot.files.hdf5.description import describe_file, read_summary
-from flyannot.files.hdf5.dictionary import read_checkpoint
-from flyannot.files.hdf5.header import content_digest
-from flyannot.files.hdf5.model import read_terms, read_train_genes
-from flyannot.files.hdf5.predictions import read_predictions
-from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, verify_stored_file
-from flyannot.files.hdf5.schema import SCHEMAS
+from flyannot.files.hdf5 import (
+    concatenation,
+    description,
+    dictionary,
+    header,
+    model,
+    predictions,
+    reading,
+    schema,
+)
 from flyannot.files.matrix import open_matrix
 from flyannot.files.text_files import read_json
 from flyannot.images.picture import read_embryo_candidates, read_picture
@@ -164,15 +161,7 @@ def entities(n):
 
 def lying(content):
     """Return a zip archive whose members claim one byte."""
-    heads = re.finditer(b"PK\x01\x02", content)
-    content = bytearray(content)
-    for head in heads:
-        content[head.start() + 24 : head.start() + 28] = struct.pack("<I", 1)
-    return bytes(content)
-
-
-def shared(texts):
-    return xlsx("", texts)
+    return re.sub(rb"(PK\x01\x02.{20})....", b"\\g<1>\1\0\0\0", content, flags=re.DOTALL)
 
 
 SHARED = '<row><c t="s"><v>0</v></c><c t="s"><v>0</v></c>' + TEXT_CELL.format("4-6") + "</row>"
@@ -184,8 +173,8 @@ XLSX |= repeats("<c/>", "<a>", head="<row>", tail="</row>", **XML)
 XLSX |= repeats("x", head="<row>" + TEXT_CELL[: -len("{}</t></is></c>")], tail=CLOSE, **XML)
 XLSX |= repeats("1", head='<row r="', tail='"/>', **XML)
 XLSX |= repeats('a%x="1" ', head="<row ", tail="/>", **XML)
-XLSX |= repeats("<si><t>ab</t></si>", size_mb=4, wrap=shared)
-XLSX |= repeats("<r><t>ab</t></r>", head="<si>", tail="</si>", size_mb=16, wrap=shared)
+XLSX |= repeats("<si><t>ab</t></si>", size_mb=4, wrap=partial(xlsx, ""))
+XLSX |= repeats("<r><t>ab</t></r>", head="<si>", tail="</si>", size_mb=16, wrap=partial(xlsx, ""))
 XLSX |= {
     "a repeated text": lambda n: xlsx(SHARED * (n * MB // 8), f"<si><t> {'x' * 30_000} </t></si>"),
     "entities": entities,
@@ -251,17 +240,14 @@ def cells(kind, last, columns, form, *value):
     return b"".join(record(kind, struct.pack(form, *place, *value)) for place in places)
 
 
-def far_cells(last):
-    return cells(0x27E, last, [255], "<HHHi", 0, 2)
-
-
+FAR_CELLS = [255], "<HHHi", 0, 2
 LONG_TEXT = record(0xFC, struct.pack("<iiHB", 1, 1, 8000, 0), b" " + b"x" * 7998 + b" ")
 NUMBER_FORMATS = b"".join(record(0x41E, b"%2d\1\0\0a" % i) for i in range(100))
 RECORDS = {"names": record(0x18, b"\0\0\0\1", bytes(11), b"a"), "fonts": record(0x31, bytes(14), b"\1\0a")}
 RECORDS |= {"formats": NUMBER_FORMATS, "cell formats": record(0xE0, bytes(20))}
 XLS = {name: lambda n, one=one: xls(b"", one * (n * MB // len(one))) for name, one in RECORDS.items()} | {
-    "far cells": lambda n: xls(far_cells(65536)),
-    "sheets at one place": lambda n: xls(far_cells(8192), n_sheets=50 * n),
+    "far cells": lambda n: xls(cells(0x27E, 65536, *FAR_CELLS)),
+    "sheets at one place": lambda n: xls(cells(0x27E, 8192, *FAR_CELLS), n_sheets=50 * n),
     "sheets": lambda n: xls(b"", n_sheets=n * MB // 13),
     "a repeated text": lambda n: xls(cells(0xFD, 4000 * n, range(3), "<HHHi", 0, 0), LONG_TEXT),
 }
@@ -276,6 +262,7 @@ TOML = repeats(*PIECES, size_mb=0.9) | repeats("a.", tail="a=1", size_mb=1 / 256
 TOML |= repeats("[", "{a=", head="a=", size_mb=0.9) | repeats("f", head="a=0x", size_mb=0.9)
 TOML |= repeats("[],", "{a=1},", head="a=[", tail="]", size_mb=0.9) | repeats("1", head="a=", size_mb=1 / 4)
 TERM = "[Term]\nid: A:1\nname: a"
+RECORDED = {name: lambda n, make=make: seal(make(n)) for name, make in TOML.items()}
 OBO = repeats("[Term]\nid: A:1\n", "[Term]\nid: A:%x\nname: %x\n")
 OBO |= repeats('\nsynonym: "" EXACT', '\nsynonym: "%x" EXACT', "\nis_a: A:1", "\\n", head=TERM)
 OBO |= repeats('"\\', head=TERM + "\nsynonym: ")
@@ -284,14 +271,9 @@ OBO |= {
 }
 
 
-def sealed(make):
-    """Return a function that makes the record of a run with a seal that fits."""
-
-    def sealed_record(n):
-        text = make(n).decode()
-        return f"{text}\n{_SEAL}{json_digest(text)}\n".encode()
-
-    return sealed_record
+def seal(text):
+    """Return the record of a run, a text in bytes, with a seal that fits."""
+    return text + f"\n{_SEAL}{json_digest(text.decode())}\n".encode()
 
 
 MANY = 50_000
@@ -509,17 +491,10 @@ def ome(xml):
     return file.getvalue()
 
 
-def ome_image(size):
-    """Return the beginning of the XML of an image of some size, and its end."""
-    start, _, end = OME_IMAGE.format(size, "|").partition("|")
-    return {"head": start, "tail": end, "wrap": ome}
-
-
 WIDE_TILE = [(number, 4, 1, value) for number, value in zip(range(322, 326), (2**20, 2**20, 8, 9))]
 OMES = repeats(OME_IMAGE.format("", "<TiffData/>"), "<a/>", wrap=ome)
-OMES |= repeats("<TiffData/>", OTHER_FILE, **ome_image('SizeZ="99999"'))
-OMES |= repeats("<Channel/>", **ome_image('SizeC="99999"'))
-OMES |= repeats("<a>", **ome_image(""))
+START, _, END = OME_IMAGE.format('SizeZ="99999"', "|").partition("|")
+OMES |= repeats("<TiffData/>", OTHER_FILE, "<Channel/>", "<a>", head=START, tail=END, wrap=ome)
 COLOUR = {"photometric": "rgb"}
 TIFF = {
     **{f"grey of {dtype}": tiff(dtype=dtype) for dtype in ("u1", "u2", "f4")},
@@ -579,7 +554,7 @@ def hdf5(change, kind="features"):
         with h5py.File(file, "r+") as opened:
             change(opened, n)
             with suppress(Exception):  # no digest fits contents of odd kinds
-                opened.attrs["digest"] = content_digest(opened, kind)
+                opened.attrs["digest"] = header.content_digest(opened, kind)
         return file.getvalue()
 
     return make
@@ -597,19 +572,17 @@ def attributes(name, makes):
     return {f"{name}: {text}": hdf5(partial(change, make=make)) for text, make in makes.items()}
 
 
-def replace(file, name, values=None, **options):
-    """Replace a dataset of a stage range."""
+def replace(file, name, values=None, zeros=False, **options):
+    """Replace a dataset of a stage range; without values nothing is stored, unless `zeros` are written."""
     del file[f"4-6/{name}"]
-    return file.create_dataset(f"4-6/{name}", data=values, **options)
+    made = file.create_dataset(f"4-6/{name}", data=values, **options)
+    if zeros:
+        made[:] = 0
 
 
 def claimed(*shape, **options):
     """Return a function that makes a file with features of any shape, of which nothing is stored."""
     return hdf5(lambda file, n: replace(file, "features", shape=shape or (n * MB, 64), dtype="f4", **options))
-
-
-def write_zeros(file, n):
-    replace(file, "features", shape=(n * MB, 64), dtype="f4", chunks=(MB // 64, 64), compression=1)[:] = 0
 
 
 def resize(sizes):
@@ -633,7 +606,7 @@ HDF5 = {
     "a claim": claimed(),
     "chunks": claimed(**CHUNKED),
     "deflate": claimed(compression="gzip", fillvalue=1, **CHUNKED),
-    "zeros": hdf5(write_zeros),
+    "zeros": claimed(chunks=(MB // 64, 64), compression=1, zeros=True),
     "checksums": claimed(fletcher32=True, **CHUNKED),
     "rows": claimed(2**40, 0),
     "an endless file beside": claimed(external=[("/dev/zero", 0, h5py.h5f.UNLIMITED)]),
@@ -644,31 +617,31 @@ HDF5 = {
     "images": hdf5(resize({3: 90_000})),
 }
 STORED = {  # kind of a file, the functions of an open one that read it, and the sizes that change
-    "model": ((read_terms, read_train_genes), {2: 100_000}),
-    "features": ((read_image_metadata,), {3: 90_000}),
-    "predictions": ((read_predictions,), {2: 1, 3: 200_000}),
-    "checkpoint": ((read_checkpoint,), {2: 200_000}),
+    "model": ((model.read_terms, model.read_train_genes), {2: 100_000}),
+    "features": ((reading.read_image_metadata,), {3: 90_000}),
+    "predictions": ((predictions.read_predictions,), {2: 1, 3: 200_000}),
+    "checkpoint": ((dictionary.read_checkpoint,), {2: 200_000}),
 }
 # --- all ---
 
 
 def read_stored(path):
     """Read a file of any kind as the next step reads it, after all checks."""
-    with open_stored_file(path) as stored:
+    with reading.open_stored_file(path) as stored:
         for read in STORED[stored.kind][0]:
             read(stored, "4-6")
-    if "image" in SCHEMAS[stored.kind]:
-        read_part_contents(path)
+    if "image" in schema.SCHEMAS[stored.kind]:
+        concatenation.read_part_contents(path)
 
 
 def read_rows(path):
-    deque(read_source_rows(path), maxlen=0)
+    deque(source_tables.read_source_rows(path), maxlen=0)
 
 
 def read_shown(path):
     """Read a file as `show`, `status` and `verify` do."""
-    read_summary(path)
-    for read in (verify_stored_file, describe_file):
+    description.read_summary(path)
+    for read in (reading.verify_stored_file, description.describe_file):
         with suppress(FlyannotError):
             read(path)
 
@@ -683,10 +656,6 @@ def pictures(path):
 
 def evaluated(path):
     return [outcomes_from_json(groups) for groups in read_scores(path)["evaluated"].values()]
-
-
-def ontology(path):
-    return find_parent_terms(read_ontology(path), ["a"])
 
 
 def json_file(path):
@@ -731,8 +700,8 @@ BOMBS = {
     **bombs_of("csv.gz", "t.csv", (read_images,), pack(CSV | WIDE_CSV)),
     **bombs_of("terms", "t.csv", (read_annotations,), pack(TERMS)),
     **bombs_of("corrections", "t.csv", (lambda path: read_corrections([path]),), pack(VERDICTS)),
-    **bombs_of("genes", "t.csv", (read_genes,), pack(GENES)),
-    **bombs_of("dump", "t.csv", (lambda path: TABLES.rows(path, ImportLog()),), pack(DUMPS)),
+    **bombs_of("genes", "t.csv", (resolve.read_genes,), pack(GENES)),
+    **bombs_of("dump", "t.csv", (lambda path: bdgp.TABLES.rows(path, import_log.ImportLog()),), pack(DUMPS)),
     **bombs_of("xlsx", "t.xlsx", (read_images,), XLSX),
     **bombs_of("ods", "t.ods", (read_images,), ODS),
     **bombs_of("xls", "t.xls", (read_images,), XLS),
@@ -744,14 +713,14 @@ BOMBS = {
         "record",
         RECORD,
         (lambda path: read_record(path.parent),),
-        {name: sealed(make) for name, make in TOML.items()},
+        RECORDED,
     ),
-    **bombs_of("obo", "t.obo", (ontology,), OBO),
-    **bombs_of("obo.gz", "t.obo", (ontology,), pack(OBO)),
+    **bombs_of("obo", "t.obo", (lambda path: find_parent_terms(read_ontology(path), ["a"]),), OBO),
+    **bombs_of("obo.gz", "t.obo", (lambda path: find_parent_terms(read_ontology(path), ["a"]),), pack(OBO)),
     **bombs_of("npy", "t.npy", (open_matrix,), NPY),
-    **bombs_of("npz", "t.npz", (read_vectors,), NPZ),
-    **bombs_of("patterns", "t.npz", (read_patterns,), PATTERNS),
-    **bombs_of("parquet", "t.parquet", (read_vectors,), PARQUET),
+    **bombs_of("npz", "t.npz", (vectors.read_vectors,), NPZ),
+    **bombs_of("patterns", "t.npz", (wu2016.read_patterns,), PATTERNS),
+    **bombs_of("parquet", "t.parquet", (vectors.read_vectors,), PARQUET),
     **bombs_of("png", "t.png", (pictures,), PNG),
     **bombs_of("jpeg", "t.jpg", (pictures,), JPEG),
     **bombs_of("other", "t.png", (pictures,), OTHERS),
