@@ -24,7 +24,7 @@ from flyannot.files.tables import suggest_header_words
 log = logging.getLogger("flyannot")
 
 _MOST_NAMED = 3
-MOST_LISTED = 10_000  # places below one another; a table may have a million
+MOST_LISTED = 1000  # places below one another; a table may have a million
 _MOST_LETTERS = 500  # of a place
 _LEAST_LETTERS = 4  # a shorter word must be right in every letter
 _LONG = 8  # a word of so many letters may have two wrong ones
@@ -72,7 +72,7 @@ def raise_errors(where, faults):
 def warn_about(table, named, one, many, more="", *, n=None):
     """Log a warning about some places in a table, if there are any.
 
-    Up to three places are named in the line, more below one another, the first 10,000 at most.
+    Up to three places are named in the line, more below one another, the first 1,000 at most.
 
     Parameters
     ----------
