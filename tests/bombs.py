@@ -11,11 +11,10 @@ import re
 import struct
 import zipfile
 import zlib
-from collections import deque
+from collections import deque, namedtuple
 from contextlib import suppress
 from functools import partial
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -28,16 +27,7 @@ from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers import bdgp, import_log, resolve, source_tables, vectors, wu2016
 from flyannot.dataset.ontology import find_parent_terms, read_ontology
 from flyannot.files.digest import add_digest, json_digest
-from flyannot.files.hdf5 import (
-    concatenation,
-    description,
-    dictionary,
-    header,
-    model,
-    predictions,
-    reading,
-    schema,
-)
+from flyannot.files.hdf5 import concatenation, description, dictionary, header, model, predictions, reading
 from flyannot.files.matrix import open_matrix
 from flyannot.files.text_files import read_json
 from flyannot.images.picture import read_embryo_candidates, read_picture
@@ -50,12 +40,7 @@ from tests.files.test_store import datasets_of
 MB = 2**20
 
 
-class Bomb(NamedTuple):
-    """A file: its name, the function that reads it, and the function from n to its bytes."""
-
-    name: str
-    read: Any
-    make: Any
+Bomb = namedtuple("Bomb", "name read make")  # of the file, its reader, and the function from n to its bytes
 
 
 def repeat(piece, n_bytes):
@@ -630,7 +615,7 @@ def read_stored(path):
     with reading.open_stored_file(path) as stored:
         for read in STORED[stored.kind][0]:
             read(stored, "4-6")
-    if "image" in schema.SCHEMAS[stored.kind]:
+    if stored.kind in ("features", "predictions"):
         concatenation.read_part_contents(path)
 
 
