@@ -28,7 +28,7 @@ _DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?: .*)?", re.ASCII
 _DATE_WITH_NAME = re.compile(r"\d{1,2}\.?[-./ ][^\W\d_]+\.?[-./ ](\d{4}|\d{2})")  # 30-Jan-2026
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Correction:
     """One row of a table of corrections: the verdict of a curator on one term of one gene.
 

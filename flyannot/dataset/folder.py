@@ -50,6 +50,7 @@ from flyannot.dataset.table_warnings import (
 )
 from flyannot.files.atomic_file import write_text
 from flyannot.files.tables import format_table, read_table, write_table
+from flyannot.files.text_files import row_limit
 from flyannot.images.address import TURNS, add_turn, address_from_name
 
 log = logging.getLogger("flyannot")
@@ -381,6 +382,7 @@ def read_annotations(
     lines = []
     several = []
     nameless = []
+    most = row_limit(table) if table.is_file() else 0
     for line, cells in read_gene_rows(table, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS, found):
         gene, stage_range, cell, *more = cells
         text = " ".join(cell.split())
@@ -393,6 +395,9 @@ def read_annotations(
                 continue
             rows.append((gene, stage_range, term, *more))
             lines.append(line)
+        if len(rows) > most:
+            what = f"{table} has more than {most:,} terms, too many for its size"
+            raise InputError(what, fix="give each term a row, and each row once")
     if not rows and not found:
         fix = "add one row per gene, stage range and term"
         found.append(InputError(f"{table} has no term", fix=fix))

@@ -24,6 +24,8 @@ from flyannot.files.tables import suggest_header_words
 log = logging.getLogger("flyannot")
 
 _MOST_NAMED = 3
+MOST_LISTED = 1000  # places below one another; a table may have a million
+_MOST_LETTERS = 500  # of a place
 _LEAST_LETTERS = 4  # a shorter word must be right in every letter
 _LONG = 8  # a word of so many letters may have two wrong ones
 _MOST_CHECKED = 200  # unknown terms that are checked, the rarest first
@@ -70,7 +72,7 @@ def raise_errors(where, faults):
 def warn_about(table, named, one, many, more="", *, n=None):
     """Log a warning about some places in a table, if there are any.
 
-    Up to three places are named in the line, more below one another.
+    Up to three places are named in the line, more below one another, the first 1,000 at most.
 
     Parameters
     ----------
@@ -81,10 +83,12 @@ def warn_about(table, named, one, many, more="", *, n=None):
     n : number of places, if a text names several
     """
     if named:
+        n = n or len(named)
+        named = [name[:_MOST_LETTERS] for name in named[:MOST_LISTED]]
         names = (
             abbreviate_names(named) if len(named) <= _MOST_NAMED else "".join(f"\n  {name}" for name in named)
         )
-        log.warning("warning: %s: %s: %s%s", table.name, pluralise(n or len(named), one, many), names, more)
+        log.warning("warning: %s: %s: %s%s", table.name, pluralise(n, one, many), names, more)
 
 
 def unify_capitals(terms, known):

@@ -408,7 +408,7 @@ def _remove_damage(folder):
         found = _checksums(folder)
         try:
             recorded = json.loads((folder / "checksums.json").read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             recorded = None
         unfinished = [*folder.rglob("*.nb[ic].tmp.*")]  # of a process that was killed while numba wrote
         if found == recorded and not unfinished:

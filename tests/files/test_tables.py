@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from flyannot.base.errors import InputError, WriteError
 from flyannot.dataset import folder
 from flyannot.dataset.folder import Image, read_annotations, read_images
+from flyannot.files import workbooks
 from flyannot.files.tables import parse_csv_rows, read_rows, read_table, write_table
 from tests.dataset.test_folder import refusal
 
@@ -307,6 +308,18 @@ def test_a_workbook_that_repeats_cells_without_end_is_refused_at_once(tmp_path):
     path = ods(tmp_path / "t.ods", ["gene", "term"], again=row)
     with pytest.raises(InputError, match="cells, or claims to"):
         list(read_table(path, ("gene", "term")))
+
+
+@pytest.mark.parametrize(("suffix", "write"), [("xlsx", workbook), ("ods", ods)])
+def test_only_the_elements_of_one_row_are_counted(suffix, write, tmp_path, monkeypatch):
+    path = write(tmp_path / f"t.{suffix}", ["gene", "term"], *[["Dl", "gap"]] * 99)
+    monkeypatch.setattr(workbooks, "_MAX_ELEMENTS", 50)
+    assert len(list(read_table(path, ("gene", "term")))) == 99
+
+
+def test_a_column_that_may_be_missing_does_not_name_the_header(images_csv):
+    (image,) = read_images(images_csv("My embryos\nimage;gene\na.png;Dl\n"), unknown_stage="4-6")
+    assert image.gene == "Dl"
 
 
 @pytest.mark.parametrize("place", ["XFD1048576", "C1048576", "C99999999999999", "XFD3"])

@@ -5,6 +5,7 @@ import pickle
 import resource
 import struct
 import zlib
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from PIL import Image, ImageFile
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.image_file import decode_image
 from flyannot.images.picture import read_grey
-from flyannot.images.unreadable import MAX_PIXELS, UnusableImage, count_jpeg_scans
+from flyannot.images.unreadable import MAX_PIXELS, UnusableImage, count_jpeg_scans, require_whole_file
+from tests.bombs import small_tiff
 from tests.images.picture_files import ENCODINGS, embryo, encoded, luma
 
 N_CUTS = 20
@@ -203,6 +205,23 @@ def test_a_jpeg_of_very_many_scans_is_refused(picture):
         assert count_jpeg_scans(file.read()) == 6
     assert decode_image(picture(whole[:-2] + 200 * scan + whole[-2:]), "L").shape == (1000, 1000)
     assert "scans" in reason(picture(whole[:-2] + 300 * scan + whole[-2:]))
+
+
+def test_markers_without_a_length_are_no_segments():
+    for marker in (0x01, *range(0xD0, 0xD9)):
+        assert count_jpeg_scans(b"\xff\xd8\xff%c\xff\xda\0\2\xff\xd9" % marker) == 1
+
+
+def test_what_a_tag_of_a_tiff_says_about_the_pixels_must_be_in_the_file(tmp_path):
+    path = tmp_path / "a.tif"
+    for tag in (258, 270, 280, 281, 320, 338, 339, 340, 341):
+        for kind, form in tifffile.TIFF.DATA_FORMATS.items():
+            n_bytes = 9 * struct.calcsize(form)
+            for missing in (0, 1):
+                size = len(small_tiff((tag, kind, 9, 0)))
+                path.write_bytes(small_tiff((tag, kind, 9, size - n_bytes + missing)))
+                with open(path, "rb") as file, pytest.raises(UnusableImage) if missing else nullcontext():
+                    require_whole_file(path, file)
 
 
 @pytest.mark.parametrize("quality", [30, 100])

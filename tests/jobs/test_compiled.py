@@ -413,3 +413,9 @@ def test_a_users_own_kernels_stay_where_numba_puts_them(tmp_path):
     )
     assert said_by("import own", cwd=tmp_path) == "2 ''"
     assert list((tmp_path / "__pycache__").glob("own.f*.nbi"))
+
+
+def test_garbage_is_collected_again_after_a_pause():
+    with compiled._pause_collection():
+        assert not compiled.gc.isenabled()
+    assert compiled.gc.isenabled()
