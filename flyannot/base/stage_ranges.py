@@ -18,9 +18,7 @@ _LAST_STAGES = {name: int(name.partition("-")[2]) for name in STAGE_RANGES} | {"
 _STAGES = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?", re.ASCII)
 STAGE_WORDS = "stages stage stadium stadien stade estadio etapa estágio stadio stadie"
 # The words that a stage range may have before and between its numbers -> what they stand for.
-_WORDS = dict.fromkeys(
-    f"{fold(STAGE_WORDS)} stg st s range bdgp embryo embryos embryonic embryonal".split(), ""
-)
+_WORDS = dict.fromkeys(f"{fold(STAGE_WORDS)} stg st s range bdgp embryo embryonic embryonal".split(), "")
 _WORDS |= dict.fromkeys(("to", "through", "until", "bis", "a"), "-")
 _WORD = re.compile(r"([^\W\d_]+)[.:-]?")
 _BETWEEN = re.compile(r"[~〜]|\.{2,}")
@@ -56,22 +54,18 @@ def parse_stage_range(text):
             f'"{text}" is a date, which a spreadsheet made from {meant}',
             fix=f"write {meant}; {TEXT_COLUMN_ADVICE}",
         )
-    meant = _guess_stages(fold(str(text)))
-    meant = f' Did you mean "{meant}"?' if meant else ""
-    raise InputError(f'unknown stage range "{text}".{meant}', fix=_FIX)
+    raise InputError(f'unknown stage range "{text}".{_suggest_stages(fold(str(text)))}', fix=_FIX)
 
 
-def _guess_stages(text):
-    """Return the stages that a text in small letters may mean, such as 5 or 4-6; "" if it gives none.
+def _suggest_stages(text):
+    """Return a sentence with the stages that a text in small letters may mean, such as 5 or 4-6, or "".
 
     All numbers in the text must lie in one stage range, and must not be hours.
     """
-    numbers = sorted({int(number) for number in re.findall(r"\d{1,4}", text)})
-    if not numbers or _HOURS.search(text):
-        return ""
-    stages = "-".join(map(str, dict.fromkeys([numbers[0], numbers[-1]])))
-    joined = [name for name in STAGE_RANGES if [name.replace("-", "")] == [str(n) for n in numbers]]
-    return stages if len(_overlapping_ranges(stages)) == 1 else "".join(joined)
+    numbers = sorted(set(map(int, re.findall(r"\d{1,4}", text))))
+    stages = "-".join(map(str, dict.fromkeys(numbers[:1] + numbers[-1:])))
+    is_one = len(_overlapping_ranges(stages)) == 1 and not _HOURS.search(text)
+    return f' Did you mean "{stages}"?' if is_one else ""
 
 
 def recover_stage_range(text):

@@ -56,17 +56,6 @@ def bdgp_terms():
     return frozenset(bdgp_vocabulary())
 
 
-@cache
-def _folded_terms():
-    """Return the names of BDGP's terms in small letters as a frozenset."""
-    return frozenset(term.casefold() for term in bdgp_terms())
-
-
-def _is_bdgp_term(text):
-    """Return whether a text is a term of BDGP, with any capitals."""
-    return text.casefold() in _folded_terms()
-
-
 def raise_errors(where, faults):
     """Raise one InputError for all errors of a table or folder, if there are any.
 
@@ -143,13 +132,13 @@ def split_terms(cell):
     term = " ".join(cell.split())
     parts = [part for part in map(str.strip, _SEPARATORS.split(term)) if part]
     if len(parts) == 1:
-        parts = next((some for some in _split_otherwise(term) if all(map(_is_bdgp_term, some))), parts)
+        parts = next((some for some in _split_otherwise(term) if bdgp_terms().issuperset(some)), parts)
     return parts or [term]
 
 
 def _split_otherwise(term):
     """Yield the parts of a term between commas, then between slashes, and so on, if there are separators."""
-    for separator in () if _is_bdgp_term(term) else _OTHER_SEPARATORS:
+    for separator in () if term in bdgp_terms() else _OTHER_SEPARATORS:
         parts = re.split(separator, term, flags=re.IGNORECASE)
         if len(parts) > 1:
             yield [part.strip(_LIST_SIGNS) for part in parts if part.strip(_LIST_SIGNS)]
@@ -165,7 +154,7 @@ def warn_about_terms(table, terms_of_genes, known=()):
     shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
     warn_about(table, shown, "term looks misspelt", "terms look misspelt")
     doubtful = (term for term in counts if term not in known and term not in near)
-    joined = [f'"{term}"' for term in doubtful if any(map(_is_bdgp_term, chain(*_split_otherwise(term))))]
+    joined = [f'"{term}"' for term in doubtful if bdgp_terms().intersection(chain(*_split_otherwise(term)))]
     what = "several terms that are not separated by ;"
     warn_about(table, joined, f"term may be {what}", f"terms may be {what}")
 

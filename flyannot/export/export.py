@@ -35,10 +35,8 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
     out = Path(out)
     with open_stored_file(path) as stored:
         if stored.kind not in EXPORTERS:
-            raise InputError(
-                f"{stored.path} holds {stored.kind}, which cannot be exported",
-                fix=f"name {' or '.join(EXPORTERS)}",
-            )
+            what = f"{stored.path} holds {stored.kind}, which cannot be exported"
+            raise InputError(what, fix=f"name {' or '.join(EXPORTERS)}")
         write = EXPORTERS[stored.kind][to]
         if ontology and stored.kind != "predictions":
             raise InputError(f"{stored.kind} have no place for ids", fix="export predictions, or no ids")

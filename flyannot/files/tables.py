@@ -150,8 +150,7 @@ def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_e
             unread.append(f'"{escape_unprintable(beside[:_COLUMNS_SHOWN], keep="")}" in line {line}')
         yield line, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
     if unread:
-        many = pluralise(len(unread), "row has cells", "rows have cells")
-        what = f"{many} in columns without a name, which are not read, such as {unread[0]}"
+        what = f"cells in columns without a name are not read ({len(unread):,} rows), such as {unread[0]}"
         log.warning("warning: %s: %s", path.name, what)
 
 
@@ -272,9 +271,8 @@ def _find_columns(path, header, required, optional, meant, may_lack):
             alike = [column for column in short if did_you_mean(name, [_plain_name(column)])]
         numbered = [column for column in others if re.fullmatch(rf"{name}_?\d+", _plain_name(column))]
         if len(numbered) > 1:
-            listed = '", "'.join(numbered)
-            what = f'{path} has several columns for "{name}": "{listed}"'
-            raise InputError(what, fix=f'write a row for each, with one column called "{name}"')
+            what = f"{path} has several columns for {name}: {', '.join(numbered)}"
+            raise InputError(what, fix=f"write a row for each, with one column called {name}")
         if alike:
             found[name] = alike[0]
     may_be = ", ".join(f'"{column}" may be "{name}"' for name, column in found.items())
