@@ -205,8 +205,7 @@ def test_a_workbook_is_read_as_the_table_that_it_shows(suffix, write, tmp_path, 
     )
     write(tmp_path / f"images.{suffix}", [None, " "], header, *rows)
     first, second, third = read_images(tmp_path)
-    unread = 'cells in columns without a name are not read (2 rows), such as "1.5" in line 5'
-    assert f"warning: images.{suffix}: {unread}" in caplog.messages
+    assert 'columns without a name are not read (2 rows), such as "1.5" in line 5' in caplog.text
     assert (first.name, first.gene, first.stage_range, first.fbgn) == ("a.png", "Dl", "4-6", "")
     assert (second.stage_range, second.fbgn, third.stage_range) == ("4-6", "F1", "4-6")
     write(tmp_path / f"annotations.{suffix}", ["gene", "stage_range", "term"], ["Dl", "4-6", "gap"])
