@@ -98,6 +98,11 @@ def find_annotation_table(path):
     return find_table(path, ANNOTATIONS)
 
 
+def is_data_set_table(path):
+    """Return True if a file has the name of a table of a data set, in any format."""
+    return path.with_suffix(".csv").name in (IMAGES, ANNOTATIONS) and path.suffix in TABLE_SUFFIXES
+
+
 def has_table(folder, name):
     """Return True if a folder holds the table."""
     return _table_in(Path(folder), name) is not None

@@ -172,6 +172,10 @@ def test_tables_of_one_name_without_a_curator_are_two_curators(tmp_path):
         (tmp_path / name / "corrections.csv").write_text(format_corrections([said("accept", 1, "")]))
     rows = read_corrections(sorted(tmp_path.glob("*/*.csv")))
     assert [row.curator for row in rows] == ["anna/corrections", "ben/corrections"]
+    rows = said("accept", 1, "Ben"), said("reject", 2, "ben"), decides("accept", 3, "BEN", "anna")
+    (tmp_path / "c.csv").write_text(format_corrections(rows))
+    read = {(row.curator, row.decides) for row in read_corrections([tmp_path / "c.csv"])}
+    assert read == {("Ben", ""), ("eva", "Ben; anna")}, "capitals make no other curator"
 
 
 def test_accepted_terms_come_rejected_ones_go_and_unsure_ones_are_not_known(annotations):
