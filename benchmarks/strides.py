@@ -1,6 +1,5 @@
 """How many patches a term needs: AUC and time by the patches' side and stride, by atoms and by cells."""
 
-from itertools import product
 from pathlib import Path
 
 from benchmarks.findings import Finding, Source
@@ -29,7 +28,7 @@ def measure_strides(setup):
     data_set = setup.scratch / "patterns"
     rows = Rows()
     import_wu2016([setup.data_file("wu2016")], data_set, Options())
-    choices = list_choices(setup.sizes)
+    choices = setup.sizes["choices"]  # values of OPTIONS
     outputs = [setup.scratch / "-".join(map(str, choice)) for choice in choices]
     for choice, output in zip(choices, outputs):
         settings = [f"{name}={value}" for name, value in zip(OPTIONS, choice)]
@@ -47,13 +46,6 @@ def measure_strides(setup):
         f"{CONFIGURATION}, anatomical terms; seconds of processor time of one job",
         rows=rows,
     )
-
-
-def list_choices(sizes):
-    """Return the values of OPTIONS for each row, each once, the configuration's own first."""
-    squares = [(*pair, 1000, "2x4") for pair in product(sizes["patch_px"], sizes["stride_px"])]
-    others = [(64, stride, *both) for both, stride in product(sizes["codes"], sizes["stride_px"])]
-    return list(dict.fromkeys([(64, 8, 1000, "2x4"), *squares, *others]))
 
 
 def make_scores(data_set, output, settings):

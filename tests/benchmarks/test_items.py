@@ -23,7 +23,7 @@ from benchmarks.scc.fig_5 import METRICS, resampled_metrics
 from benchmarks.siso import annotators, growth
 from benchmarks.siso.growth import answer, missed_labels, overlapping
 from benchmarks.speed import code, peers, shapes
-from benchmarks.strides import CONFIGURATION, OPTIONS, list_choices
+from benchmarks.strides import CONFIGURATION, OPTIONS
 from flyannot.encode.groups import Groups
 from flyannot.jobs.environment import configurations_folder
 from flyannot.pipeline.runs.configuration import read_configuration
@@ -339,9 +339,8 @@ def test_draws_are_of_the_same_genes_for_every_outcome(made_up):
 
 
 def test_strides_are_compared_with_the_configuration_as_it_comes_and_no_choice_is_twice():
-    quick, full = ({name: pair[i] for name, pair in ITEMS["strides"].sizes.items()} for i in (0, 1))
-    choices = list_choices(full)
-    settings = [f"{name}={value}" for name, value in zip(OPTIONS, choices[0])]
-    path = configurations_folder() / CONFIGURATION
-    assert read_configuration(path, settings=settings) == read_configuration(path)
-    assert len(set(choices)) == len(choices) and set(list_choices(quick)) <= set(choices)
+    for choices in ITEMS["strides"].sizes["choices"]:
+        settings = [f"{name}={value}" for name, value in zip(OPTIONS, choices[0])]
+        path = configurations_folder() / CONFIGURATION
+        assert read_configuration(path, settings=settings) == read_configuration(path)
+        assert len(set(map(tuple, choices))) == len(choices)
