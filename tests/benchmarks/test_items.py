@@ -23,7 +23,10 @@ from benchmarks.scc.fig_5 import METRICS, resampled_metrics
 from benchmarks.siso import annotators, growth
 from benchmarks.siso.growth import answer, missed_labels, overlapping
 from benchmarks.speed import code, coders, peers, shapes
+from benchmarks.strides import CONFIGURATION, OPTIONS
 from flyannot.encode.groups import Groups
+from flyannot.jobs.environment import configurations_folder
+from flyannot.pipeline.runs.configuration import read_configuration
 from flyannot.sparse.coders import CODERS
 from flyannot.terms.metrics import TermOutcomes, score_terms
 from flyannot.terms.training_set import LabelledRows
@@ -353,3 +356,11 @@ def test_draws_are_of_the_same_genes_for_every_outcome(made_up):
     outcome, genes = made_up
     once, again = (resampled_metrics(outcome, genes)[1] for _ in range(2))
     assert all((once[metric] == again[metric]).all() for metric in METRICS)
+
+
+def test_strides_are_compared_with_the_configuration_as_it_comes_and_no_choice_is_twice():
+    for choices in ITEMS["strides"].sizes["choices"]:
+        settings = [f"{name}={value}" for name, value in zip(OPTIONS, choices[0])]
+        path = configurations_folder() / CONFIGURATION
+        assert read_configuration(path, settings=settings) == read_configuration(path)
+        assert len(set(map(tuple, choices))) == len(choices)
