@@ -1,4 +1,4 @@
-"""python -m benchmarks.retrieval: how well similar images are found, which is a table of docs/similar.md.
+"""python -m benchmarks.retrieval: how well similar images are found, which is a table of docs/measured.md.
 
 The score of a gene is the weight of the terms that it shares with its nearest genes, over the weight of the
 terms that either has.  The weight of a term is the logarithm of the number of genes over the number of genes

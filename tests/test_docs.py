@@ -12,11 +12,12 @@ import tomllib
 import pytest
 
 import flyannot as package
+from flyannot.cli import group
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.files.hdf5.schema import SCHEMAS
 from flyannot.pipeline.runs.configuration import read_configuration
 from flyannot.terms.answers import PREDICTION_COLUMNS
-from tests.command_lines import contexts_of, flyannot_lines
+from tests.command_lines import commands_below, contexts_of, flyannot_lines
 from tests.conftest import ROOT
 from tests.page_blocks import blocks_of, run_python
 
@@ -208,6 +209,19 @@ def test_a_page_begins_with_whom_it_is_for_and_the_site_names_it(page):
     title, _, first = page.read_text(encoding="utf-8").partition("\n\n")
     assert title.startswith("# ") and re.match(r"(This page|flyannot) is for ", first), page
     assert page.name == "README.md" or f": {page.name}\n" in (ROOT / "mkdocs.yml").read_text()
+
+
+def test_commands_that_sentences_name_have_their_options():
+    """Each `flyannot COMMAND --option` in a page, in help or in a message exists."""
+    commands = dict(commands_below(group))
+    code = "".join(path.read_text() for path in sorted((ROOT / "flyannot").rglob("*.py")))
+    text = re.sub(r'"\s*\n\s*f?"', "", code) + "".join(page.read_text() for page in BY_HAND)
+    for line in re.findall(r"`(flyannot [a-z][^`]+)`", text):
+        words = line.split()
+        command = commands.get(" ".join(words[:2])) or commands.get(" ".join(words[:3]))
+        known = {o for p in getattr(command, "params", ()) for o in (*p.opts, *p.secondary_opts)} | {"--help"}
+        wrong = [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
+        assert not wrong and (command or words[1] == "import"), line
 
 
 def test_the_glossary_has_every_word_and_the_tutorial_every_column():

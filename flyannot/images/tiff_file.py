@@ -129,8 +129,12 @@ def _size(page):
 
 
 def _pixel_bytes(page):
-    """Return the number of bytes of one unpacked pixel of a page."""
-    return page.samplesperpixel * (page.dtype.itemsize if page.dtype else 1)
+    """Return the number of bytes of one unpacked pixel of a page.
+
+    Planes of colours are unpacked one by one beside the pixels, which take one sample more.
+    """
+    is_planar = page.axes.startswith("S")
+    return (page.samplesperpixel + is_planar) * (page.dtype.itemsize if page.dtype else 1)
 
 
 def _read_page(path, page, chosen, *, about, used_bits=0, skipped=0):

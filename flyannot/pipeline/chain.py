@@ -242,8 +242,8 @@ ANNOTATE = Step(
     page="flyannot.report.build:build_prediction_page_task",
     help="""Predict the terms of new images.
 
-    MODEL comes from `flyannot train`, or is the name of one that comes with flyannot (`flyannot info
-    --models`). IMAGES is a data set folder (with images.csv; images of one gene in one stage range are
+    MODEL comes from `flyannot train`, or is the name of one that comes with flyannot (`flyannot show
+    blastoderm`). IMAGES is a data set folder (with images.csv; images of one gene in one stage range are
     annotated together), a plain folder or single image files (each annotated separately; give --stage-range
     if MODEL has several), or a features file. Beside the output NAME.h5, NAME.csv lists every term with its
     probability.

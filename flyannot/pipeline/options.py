@@ -70,7 +70,7 @@ class Selection(Options):
         False,
         FlagType(),
         "Guess the stage range of every image that has none (or unknown, ?, NA) from its picture. Such "
-        "images get a warning: four in ten guesses are wrong.",
+        "images get a warning: one guess in three is wrong.",
         more=True,
     )
     recursive: bool = option(

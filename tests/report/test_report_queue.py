@@ -1,5 +1,6 @@
 """Tests of the terms to look at first, and of the curated terms to check."""
 
+import json
 import re
 from contextlib import ExitStack
 from dataclasses import replace
@@ -117,6 +118,14 @@ def test_a_term_with_a_verdict_is_not_asked_again(half_curated, tmp_path):
     assert after and not after.keys() & {asked, doubted}
 
 
+def says_the_same(spoilt, good):
+    """Return whether two texts of JSON have the same values; a number can be written in several ways."""
+    try:
+        return json.loads(spoilt) == json.loads(good)
+    except ValueError:
+        return False
+
+
 def test_scores_that_were_edited_are_on_no_page(run, flyannot, tmp_path, rng, trials):
     folder = run.copied_to(tmp_path / "run").folder
     path = folder / "scores.json"
@@ -125,7 +134,10 @@ def test_scores_that_were_edited_are_on_no_page(run, flyannot, tmp_path, rng, tr
     assert path.read_text() != good
     assert "scores.json is damaged" in flyannot("report F -o O", code=65, F=folder, O=tmp_path / "o").err
     for at in rng.integers(20, len(good), trials(30)):
-        path.write_bytes(flipped(good.encode(), at, 1 << rng.integers(8)))
+        spoilt = flipped(good.encode(), at, 1 << rng.integers(8))
+        if says_the_same(spoilt, good):  # as 9.6E-05 for 9.6e-05
+            continue
+        path.write_bytes(spoilt)
         with ExitStack() as stack, pytest.raises(DataError, match="scores.json is damaged"):
             open_run(stack, folder)
 

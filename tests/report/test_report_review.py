@@ -189,7 +189,7 @@ def test_the_browser_keeps_the_verdicts_of_a_group_together_and_goes_past_what_i
         view.evaluate(f"text => localStorage.setItem({kept}[0].replace('7-8', '4-6'), text)", text)
         view.evaluate("text => localStorage.setItem('flyannot-models', text)", text)
         view.reload()
-        assert progress(view) == "1 of 12 terms reviewed"
+        view.locator("#review-progress", has_text="1 of 12 terms reviewed").wait_for()
         assert "Damaged in this browser, and left out: 1 verdict." in view.inner_text("#review-said")
     view.evaluate("localStorage.setItem('flyannot-verdict embryos no list', '[]')")
     view.reload()

@@ -138,8 +138,9 @@ def _find_faults(arrays):
 WU2016 = Importer(
     """The blastoderm patterns of Wu et al. 2016 (stage range 4-6), drawn as 320 x 128 images.
 
-    PATTERNS is an npz file with patterns, image_id, gene, fbgn and mask; the annotations.csv that lies
-    beside it is taken.
+    PATTERNS is an npz file with the arrays image_id, gene, fbgn (texts, one for each image), patterns
+    (images x 405 pixels, from 0 to 1) and mask (16 x 32, true at these pixels, which are in column order).
+    The annotations.csv that lies beside it is taken.
 
     \b
     Example:
