@@ -60,7 +60,13 @@ class LinearSvm(LinearScorer):
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
         """Fit all terms, as `Scorer.fit`; the folds of a term do not depend on the other terms."""
         n_threads = options.n_threads if len(X) >= _ROWS_OF_THREADS else 1
-        _check_memory(X.shape[0], X.shape[1], Y.shape[1], n_threads)
+        import scipy.linalg.lapack  # noqa: F401  (its libraries need memory too, so they are loaded first)
+
+        require_memory(
+            training_bytes(*X.shape, Y.shape[1], n_threads),
+            f"training on {X.shape[0]} rows of {X.shape[1]} features",
+            fix="use fewer atoms, a smaller pooling grid, fewer groups or one job",
+        )
         seed = int(rng.integers(2**63))
         rows, scale = _scaled_rows(X, options.n_threads)
         train = partial(_train_term, rows, genes=genes, seed=seed, n_folds=options.n_folds)
@@ -104,21 +110,8 @@ def training_bytes(n_rows, n_features, n_terms, n_threads=1):
     These are the rows or their inner products, the weights, and for every thread the rows of a term and the
     matrix of a Newton step.
     """
-    is_wide = _is_wide(n_rows, n_features)
-    rows = 8 * n_rows * (n_rows if is_wide else n_features + 1)
-    block = 8 * n_rows * COLUMNS if is_wide else 0
-    return rows + block + 16 * n_terms * n_features + n_threads * (3 * rows + _THREAD_BYTES)
-
-
-def _check_memory(n_rows, n_features, n_terms, n_threads):
-    """Raise a FlyannotError if the machine has less memory free than `training_bytes` estimates."""
-    import scipy.linalg.lapack  # noqa: F401  (its libraries need memory too, so they are loaded first)
-
-    require_memory(
-        training_bytes(n_rows, n_features, n_terms, n_threads),
-        f"training on {n_rows} rows of {n_features} features",
-        fix="use fewer atoms, a smaller pooling grid, fewer groups or one job",
-    )
+    rows = 8 * n_rows * (n_rows + COLUMNS if _is_wide(n_rows, n_features) else n_features + 1)
+    return rows + 16 * n_terms * n_features + n_threads * (3 * rows + _THREAD_BYTES)
 
 
 def _is_wide(n_rows, n_features):
@@ -242,17 +235,15 @@ def _train_term(all_rows, term, *, genes, seed, n_folds):
     dealt = assign_gene_folds(genes, n_folds, np.random.default_rng(seed), positive=positive)
     folds = look_up_folds(genes, dealt)
     values = np.zeros((n_folds, len(folds)))  # by the machine without each fold, of all rows
-    starts = []
     candidates = []
     for C in CS:
         values = np.array(
             [fit_machine(known, positive, C, of_fold, folds != k)[1] for k, of_fold in enumerate(values)]
         )
-        starts.append(values.mean(axis=0))
         candidates.append(values[folds, np.arange(len(folds))][:, None])
     chosen, held_out = choose_setting(candidates, positive[:, None], folds)
     parts = np.zeros(n_rows)
-    parts[rows], _ = fit_machine(known, positive, CS[chosen], starts[chosen], np.ones(len(folds), bool))
+    parts[rows], _ = fit_machine(known, positive, CS[chosen], candidates[chosen][:, 0], folds >= 0)
     return parts, CS[chosen], _spread_to_all(held_out, rows, n_rows)
 
 
