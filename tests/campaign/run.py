@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "reliability.md"
 PROMISING = (PAGE, ROOT / "SECURITY.md")
-TRIED = re.compile(r"\((rows? ([\w, ]+)): at least ([\d,]+) trials\)")
+TRIED = re.compile(r"\((rows?\s([\w,\s]+)|promise\s(\w)):\sat\sleast\s([\d,]+)\strials\)")
 BEGIN, END = "<!-- campaign -->", "<!-- end of campaign -->"
 HEAD = """\
 | row | promise | input or fault | what you get | exit code | trials | failures |
@@ -73,9 +73,11 @@ def read_table(text):
     return {line[0]: line for line in cells[2:]}
 
 
-def rows_of_promise(letter):
-    """Return the ids of the rows that try a promise of the page, joined by commas."""
-    return ", ".join(row["id"] for row in read_rows() if letter in row["promise"].split(", "))
+def ids_of(match):
+    """Return the ids of the rows that a match of TRIED names, or of those that try the promise it names."""
+    if match[2]:
+        return re.split(r",\s", match[2])
+    return [row["id"] for row in read_rows() if match[3] in row["promise"].split(", ")]
 
 
 def least_trials(ids, table):
@@ -95,10 +97,10 @@ def least_trials(ids, table):
 
 
 def write_trials(text, table):
-    """Return the text of a page with the numbers of trials that the table gives for the rows it names."""
+    """Return the text of a page with the numbers of trials of the rows and promises that it names."""
 
     def written(match):
-        return f"({match[1]}: at least {least_trials(match[2].split(', '), table):,} trials)"
+        return f"({match[1]}: at least {least_trials(ids_of(match), table):,} trials)"
 
     return TRIED.sub(written, text)
 

@@ -1,7 +1,4 @@
-"""Requirements of scikit-learn's tests of dictionary learning and sparse coding.
-
-docs/python.md lists them.
-"""
+"""Requirements of scikit-learn's tests of dictionary learning and sparse coding."""
 
 import logging
 import warnings
