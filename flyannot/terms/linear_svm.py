@@ -63,7 +63,7 @@ class LinearSvm(LinearScorer):
         import scipy.linalg.lapack  # noqa: F401  (its libraries need memory too, so they are loaded first)
 
         require_memory(
-            training_bytes(*X.shape, Y.shape[1], n_threads),
+            training_bytes(len(X), X.shape[1], Y.shape[1], n_threads),
             f"training on {X.shape[0]} rows of {X.shape[1]} features",
             fix="use fewer atoms, a smaller pooling grid, fewer groups or one job",
         )
