@@ -17,8 +17,8 @@ Accept Adapt Add Allow Annotate Answer Ask Assign Attach Avoid Begin Bin Bind Bo
 Cap Centre Change Check Choose Clean Clear Close Code Collect Compare Compile Compute Continue Convert Copy
 Correct Count Cover Cut Declare Decode Delete Derive Describe Do Document Draw Drop Emit End Enter Expect
 Explain Export Express Extend Fail Fall Fetch Find Fit Fix Flag Follow Format Free Gather Give Group Guess
-Halve Handle Hide Hold Honour Ignore Import Improve Include Index Inline Insert Install Join Keep Know Label Learn
-Leave Let Limit Link List Load Log Look Lower Make Map Mark Match Mean Measure Mend Merge Move Name
+Halve Handle Hide Hold Honour Ignore Import Improve Include Index Inline Insert Install Join Keep Know Label
+Learn Leave Let Limit Link List Load Log Look Lower Make Map Mark Match Mean Measure Mend Merge Move Name
 Normalise Note Offer Open Order Pad Parse Pass Permit Pick Pin Place Plan Pool Predict Prefer Prepare Print
 Project Protect Prove Push Put Query Quote Raise Read Rebuild Record Recover Reduce Refuse Register Reject
 Release Remove Rename Render Reorder Repair Replace Report Require Reset Resolve Restore Return Reuse Revert
