@@ -136,18 +136,25 @@ class _InnerProducts:
         """Return the decision values of all rows, float64 (n_rows,)."""
         return self.K @ parts
 
-    def solve_step(self, active, sign, cost):
-        """Minimise the objective as if the active rows stayed the same, and return parts and decision values.
+    def step_solver(self, sign, weight):
+        """Return a function that minimises the objective as if the active rows stayed the same.
+
+        It takes a bool array (n_rows,) of the active rows and C, and returns parts and decision values.
 
         Parameters
         ----------
-        active : int array, the numbers of the active rows
         sign : float array (n_rows,), +1 or -1
-        cost : float array (n_rows,), 2 C c_i of each row
+        weight : float array (n_rows,), 2 c_i of each row
         """
-        parts = np.zeros(len(sign))
-        parts[active] = _solve_positive(self.K[np.ix_(active, active)], 1 / cost[active], sign[active])
-        return parts, self.K @ parts
+
+        def solve(is_active, C):
+            active = np.flatnonzero(is_active)
+            parts = np.zeros(len(sign))
+            diagonal = 1 / (C * weight[active])
+            parts[active] = _solve_positive(self.K[np.ix_(active, active)], diagonal, sign[active])
+            return parts, self.K @ parts
+
+        return solve
 
 
 @dataclass(frozen=True)
@@ -162,13 +169,24 @@ class _FewColumns:
     def decision_values(self, parts):
         return self.A @ (parts @ self.A)
 
-    def solve_step(self, active, sign, cost):
-        A = self.A[active]
-        weighted = A.T * cost[active]
-        values = self.A @ _solve_positive(weighted @ A, 1.0, weighted @ sign[active])
-        parts = np.zeros(len(sign))
-        parts[active] = (cost * (sign - values))[active]
-        return parts, values
+    def step_solver(self, sign, weight):
+        n_columns = self.A.shape[1]
+        products = np.zeros((n_columns, n_columns))  # the sum of c_i x_i x_i' over the active rows
+        was_active = np.zeros(len(sign), bool)
+
+        def solve(is_active, C):
+            changed = np.flatnonzero(is_active != was_active)
+            if len(changed) > np.count_nonzero(is_active):
+                changed = np.flatnonzero(is_active)
+                products[:] = 0
+            was_active[:] = is_active
+            A = self.A[changed]
+            products[:] += (A.T * np.where(is_active, weight, -weight)[changed]) @ A
+            cost = C * weight * is_active
+            values = self.A @ _solve_positive(C * products, 1.0, (cost * sign) @ self.A)
+            return cost * (sign - values), values
+
+        return solve
 
 
 def _solve_positive(matrix, diagonal, right):
@@ -234,16 +252,14 @@ def _train_term(all_rows, term, *, genes, seed, n_folds):
     n_folds = min(n_folds, n_positive, len(np.unique(genes)) - n_positive)
     dealt = assign_gene_folds(genes, n_folds, np.random.default_rng(seed), positive=positive)
     folds = look_up_folds(genes, dealt)
-    values = np.zeros((n_folds, len(folds)))  # by the machine without each fold, of all rows
-    candidates = []
-    for C in CS:
-        values = np.array(
-            [fit_machine(known, positive, C, of_fold, folds != k)[1] for k, of_fold in enumerate(values)]
-        )
-        candidates.append(values[folds, np.arange(len(folds))][:, None])
-    chosen, held_out = choose_setting(candidates, positive[:, None], folds)
+    values = np.zeros((len(CS), len(folds)))
+    for k in range(n_folds):
+        machines = fit_machines(known, positive, CS, np.zeros(len(folds)), folds != k)
+        for of_C, (_, of_all) in zip(values, machines):
+            of_C[folds == k] = of_all[folds == k]
+    chosen, held_out = choose_setting(list(values[:, :, None]), positive[:, None], folds)
     parts = np.zeros(n_rows)
-    parts[rows], _ = fit_machine(known, positive, CS[chosen], candidates[chosen][:, 0], folds >= 0)
+    ((parts[rows], _),) = fit_machines(known, positive, CS[chosen : chosen + 1], values[chosen], folds >= 0)
     return parts, CS[chosen], _spread_to_all(held_out, rows, n_rows)
 
 
@@ -262,19 +278,19 @@ def _spread_to_all(held_out, rows, n_rows):
     return whole
 
 
-def fit_machine(rows, positive, C, values, is_trained):
-    """Train one machine by Newton's method, and verify the result by its gradient.
+def fit_machines(rows, positive, Cs, values, is_trained):
+    """Train a machine for each C by Newton's method, which begins where the machine before it ended.
 
     Parameters
     ----------
     rows : _InnerProducts or _FewColumns
     positive : bool array (n_rows,), with both classes among the trained rows
-    C : float > 0, the cost of errors
+    Cs : sequence of float > 0, the costs of errors
     values : float array (n_rows,), decision values of a similar machine, or zeros
-    is_trained : bool array (n_rows,), True for the rows on which the machine is trained
+    is_trained : bool array (n_rows,), True for the rows on which the machines are trained
 
-    Returns
-    -------
+    Yields
+    ------
     parts : float64 array (n_rows,), the machine as a combination of the rows
     values : float64 array (n_rows,), the decision values of all rows
 
@@ -285,16 +301,33 @@ def fit_machine(rows, positive, C, values, is_trained):
     """
     sign = np.where(positive, 1.0, -1.0)
     frequency = positive[is_trained].mean()
-    cost = C * is_trained / np.where(positive, frequency, 1 - frequency)
+    weight = is_trained / np.where(positive, frequency, 1 - frequency)
+    solve = rows.step_solver(sign, weight)
+    for C in Cs:
+        parts, values = _minimise(solve, sign, C, weight, values)
+        gradient = _relative_gradient(rows, sign, C * weight, parts)
+        if not gradient <= _ACCEPTED:
+            raise FlyannotError(
+                f"the support vector machine did not converge at C = {C:g}: relative gradient {gradient:.2g}",
+                fix="leave the largest values of C out",
+            )
+        yield parts, values
+
+
+def _minimise(solve, sign, C, weight, values):
+    """Return the parts and decision values of the machine for one C.
+
+    solve : function of `step_solver`; the other parameters are as there and in `fit_machines`
+    """
     parts = np.zeros(len(sign))
     objective = np.inf
     for _ in range(_NEWTON_STEPS):
-        active = np.flatnonzero((sign * values < 1) & is_trained)
-        wanted = rows.solve_step(active, sign, cost)
+        is_active = (sign * values < 1) & (weight > 0)
+        wanted = solve(is_active, C)
         step = 1.0
         while step >= _LEAST_STEP:
             moved = [old + step * (new - old) for old, new in zip((parts, values), wanted)]
-            reached = moved[0] @ moved[1] + cost @ np.maximum(0.0, 1 - sign * moved[1]) ** 2
+            reached = moved[0] @ moved[1] + C * weight @ np.maximum(0.0, 1 - sign * moved[1]) ** 2
             if reached < objective:
                 break
             step /= 2
@@ -302,14 +335,8 @@ def fit_machine(rows, positive, C, values, is_trained):
             break
         parts, values = moved
         objective = reached
-        if step == 1 and np.array_equal(active, np.flatnonzero((sign * values < 1) & is_trained)):
+        if step == 1 and np.array_equal(is_active, (sign * values < 1) & (weight > 0)):
             break
-    gradient = _relative_gradient(rows, sign, cost, parts)
-    if not gradient <= _ACCEPTED:
-        raise FlyannotError(
-            f"the support vector machine did not converge at C = {C:g}: relative gradient {gradient:.2g}",
-            fix="leave the largest values of C out",
-        )
     return parts, values
 
 
