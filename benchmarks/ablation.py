@@ -101,7 +101,8 @@ def evaluate_rows(path, data_set, output, *, nested=False):
     FlyannotError
         If the file is no TOML, or a table of a row is not one of `flyannot run`.
     """
-    path, tables = Path(path), read_toml(path)
+    path = Path(path)
+    tables = read_toml(path)
     places = {"data-set": str(data_set.absolute()), "output": str(output.absolute())}
     for row in tables["row"]:
         row = convert_to_kebab_case(row)

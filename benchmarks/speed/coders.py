@@ -21,17 +21,26 @@ from flyannot.sparse.coders.omp import encode_omp
 from flyannot.sparse.fit import default_lam, random_patches
 from flyannot.sparse.objective import objective
 
-SIGNED, NONNEGATIVE, K_SPARSE = "signed", "non-negative", "omp, 10 non-zeros"
-CURVES, WIDE = "decay curves", "many atoms"
-_N_EPOCHS, _WIDE_BATCH = 3, 4096
-_N_FEATURES, _N_WIDE_CODED = 512, 1000  # of the samples for many atoms
-_TOL, _TOL_OF_CURVES, _LAM_OF_CURVES = 1e-4, 1e-6, 1e-3
+SIGNED = "signed"
+NONNEGATIVE = "non-negative"
+K_SPARSE = "omp, 10 non-zeros"
+CURVES = "decay curves"
+WIDE = "many atoms"
+_N_EPOCHS = 3
+_WIDE_BATCH = 4096
+_N_FEATURES = 512  # of the samples for many atoms
+_N_WIDE_CODED = 1000
+_TOL = 1e-4
+_TOL_OF_CURVES = 1e-6
+_LAM_OF_CURVES = 1e-3
 _N_NONZEROS = 10
 
 
 def measure_coders(setup):
     """Measure every program on every problem; all programs of a problem take turns in one process."""
-    sizes, rows, sources = setup.sizes, Rows(), []
+    sizes = setup.sizes
+    rows = Rows()
+    sources = []
     few = {"n_slow": sizes["n_slow"], "tol": _TOL}
     for data, (problem, n, source) in problems_of(setup).items():
         sources.append(source)
@@ -57,7 +66,8 @@ def measure_coders(setup):
 
 def _many_atoms(setup, few):
     """Return the rows of learning and coding with many atoms, and the `Source`."""
-    n, m = setup.sizes["n_wide"], setup.sizes["n_wide_atoms"]
+    n = setup.sizes["n_wide"]
+    m = setup.sizes["n_wide_atoms"]
     X, source = planted_signals(setup.rng(WIDE), n + _N_WIDE_CODED, _N_FEATURES, m)
     files = {"patches": X[:n], "held": X[n:], "initial": random_patches(X[:n], m, setup.rng(WIDE))}
     problem = setup.save("wide", **files) | {"lam": float(default_lam(_N_FEATURES))}
@@ -91,7 +101,8 @@ def _targets(rows):
 
 def code_in_turns(patches, dictionary, lam, n, n_slow, tasks, tol, kind="float32"):
     """Code the last n samples by every program, slow ones the first `n_slow` of them; a row for each."""
-    X, D = normalised_patches(patches, slice(-n, None)).astype(kind), np.load(dictionary).astype(kind)
+    X = normalised_patches(patches, slice(-n, None)).astype(kind)
+    D = np.load(dictionary).astype(kind)
     rows = [row for task in tasks for row in _code_once(X, D, lam, n_slow, task, tol)]
     return {"rows": [{"kind": kind} | row for row in rows]}
 

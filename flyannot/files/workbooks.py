@@ -250,10 +250,10 @@ def _xlsx_rows(archive, part, cell_text):
             cells += [""] * (column + 1 - len(cells))
             cells[column] = cell_text(cell)
         yield line, cells
-    _warn_of_hidden_rows(archive, n_hidden)
+    _name_hidden_rows(archive, n_hidden)
 
 
-def _warn_of_hidden_rows(archive, n_hidden):
+def _name_hidden_rows(archive, n_hidden):
     """Log that rows are read that a spreadsheet program does not show, if there are any."""
     if n_hidden:
         what = f"hidden rows ({n_hidden}) are read, too; delete them if they do not count"
@@ -338,7 +338,7 @@ def _ods_rows(archive, number):
         for again in range(times if cells else 0):
             yield line + again + 1, cells
         line += times
-    _warn_of_hidden_rows(archive, n_hidden)
+    _name_hidden_rows(archive, n_hidden)
 
 
 def _ods_paragraph(part):
