@@ -4,7 +4,7 @@ import logging
 import re
 
 from flyannot.base.dates import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spreadsheet_date
-from flyannot.base.errors import InputError
+from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.options import OptionType
 from flyannot.base.text import fold
 
@@ -60,12 +60,16 @@ def parse_stage_range(text):
 def _suggest_stages(text):
     """Return a sentence with the stages that a text in small letters may mean, such as 5 or 4-6, or "".
 
-    All numbers in the text must lie in one stage range, and must not be hours.
+    All numbers in the text must lie in one stage range, or the first one must begin one that is spelled alike.
+    They must not be hours.
     """
     numbers = sorted(set(map(int, re.findall(r"\d{1,4}", text))))
     stages = "-".join(map(str, dict.fromkeys(numbers[:1] + numbers[-1:])))
-    is_one = len(_overlapping_ranges(stages)) == 1 and not _HOURS.search(text)
-    return f' Did you mean "{stages}"?' if is_one else ""
+    if not numbers or _HOURS.search(text):
+        return ""
+    if len(_overlapping_ranges(stages)) == 1:
+        return f' Did you mean "{stages}"?'
+    return did_you_mean(text, [name for name in STAGE_RANGES if name.startswith(f"{numbers[0]}-")])
 
 
 def recover_stage_range(text):
