@@ -1,19 +1,20 @@
 """Files that claim or unpack to much more than they are, for every reader; `BOMBS` has them by name.
 
-`make(n)` makes a bomb of about n times the smallest size that is worth a trial. Pictures have 49 million
-pixels with n = 8.
+A bomb is a function of n, which returns the bytes of a file. With n = 1 it is of the smallest size that is
+worth a trial, about 1 MB. Pictures have 49 million pixels with n = 8.
 """
 
 import gzip
 import io
+import json
 import re
 import struct
 import zipfile
 import zlib
-from collections import deque
+from collections import deque, namedtuple
 from contextlib import suppress
+from functools import partial
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -23,32 +24,48 @@ from PIL import Image, ImageDraw
 from flyannot.base.errors import FlyannotError
 from flyannot.curation.corrections import read_corrections
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.dataset.importers.resolve import read_genes
-from flyannot.dataset.importers.source_tables import read_source_rows
-from flyannot.dataset.importers.vectors import read_vectors
-from flyannot.dataset.importers.wu2016 import read_patterns
-from flyannot.dataset.ontology import read_ontology
-from flyannot.files.hdf5.description import describe_file, read_summary
-from flyannot.files.hdf5.reading import verify_stored_file
+from flyannot.dataset.importers import bdgp, import_log, resolve, source_tables, vectors, wu2016
+from flyannot.dataset.ontology import find_parent_terms, read_ontology
+from flyannot.files.digest import add_digest, json_digest
+from flyannot.files.hdf5 import concatenation, description, dictionary, header, model, predictions, reading
 from flyannot.files.matrix import open_matrix
 from flyannot.files.text_files import read_json
 from flyannot.images.picture import read_embryo_candidates, read_picture
-from flyannot.pipeline.runs.configuration import read_configuration
-from flyannot.terms.group_outcomes import read_scores
+from flyannot.jobs.compiled import _remove_damage
+from flyannot.pipeline.runs.configuration import _SEAL, RECORD, read_configuration, read_record
+from flyannot.terms.group_outcomes import outcomes_from_json, read_scores
+from tests.files.test_hostile_files import whole
+from tests.files.test_store import datasets_of
 
 MB = 2**20
 
 
-class Bomb(NamedTuple):
-    """A file: its name, the function that reads it, and the function from n to its bytes."""
-
-    name: str
-    read: Any
-    make: Any
+Bomb = namedtuple("Bomb", "name read make")  # of the file, its reader, and the function from n to its bytes
 
 
-def packed(content):
-    return gzip.compress(content, 1)
+def repeat(piece, n_bytes):
+    """Repeat a text up to a number of bytes; %x in it is the number of the repetition."""
+    if "%x" not in piece:
+        return piece * int(n_bytes / len(piece))
+    return "".join(piece.replace("%x", f"{i:x}") for i in range(int(n_bytes / (len(piece) + 2))))
+
+
+def repeats(*pieces, head="", tail="", size_mb=1.0, wrap=str.encode):
+    """Return bombs: for each piece a text in which it is repeated n `size_mb` MB long, between head and tail.
+
+    A bomb is called by the end of the head and the beginning of the piece. `wrap` makes a file of the text.
+    """
+
+    def make(piece):
+        return lambda n: wrap(head + repeat(piece, n * size_mb * MB) + tail)
+
+    names = [f"{head[-9:]} {piece[:18]}".encode("unicode_escape").decode() for piece in pieces]
+    return dict(zip(names, map(make, pieces), strict=True))
+
+
+def pack(makes):
+    """Return bombs that make the same files eight times as large, and gzip them."""
+    return {name: lambda n, make=make: gzip.compress(make(8 * n), 1) for name, make in makes.items()}
 
 
 def archive(**parts):
@@ -62,29 +79,50 @@ def archive(**parts):
 
 # --- tables ---
 
-HEAD = b"image,gene,stage_range\n"
-TERMS = b"gene,stage_range,term\n"
-CSV = {
-    "cells": lambda n: HEAD + b"," * (n * MB),
-    "columns": lambda n: b"image,gene,stage_range," + b",".join(b"%d" % i for i in range(n * MB // 8)),
-    "one cell": lambda n: HEAD + b"x" * (n * MB),
-    "an open quote": lambda n: HEAD + b'a,"b,4-6\n' + b"cccc\n" * (n * MB // 5),
-    "open quotes": lambda n: HEAD + b'"\n' * (n * MB // 2),
-    "quotes": lambda n: HEAD + b'"' * (n * MB),
-    "rows": lambda n: HEAD + b"a,b,4-6\n" * (n * MB // 8),
-    "faulty rows": lambda n: HEAD + b"a\n" * (n * MB // 2),
-    "long rows": lambda n: HEAD + (b"a,b" + b"," * 997 + b"\n") * (n * MB // 1000),
-    "different rows": lambda n: HEAD + b"".join(b"%x,b,4-6\n" % i for i in range(n * MB // 10)),
-    "unknown stages": lambda n: HEAD + b"a,b,c\n" * (n * MB // 6),
-    "names of columns": lambda n: HEAD * (n * MB // len(HEAD)),
-    "empty rows": lambda n: HEAD + b"\n" * (n * MB),
-    "zeros": lambda n: HEAD + bytes(n * MB),
-    "utf-32": lambda n: (HEAD.decode() + "," * (n * MB // 4)).encode("utf-32"),
-}
+HEAD = "image,gene,stage_range\n"
+WIDE = 999 * "\U0001f600"  # such a letter takes four bytes of memory, and so does every letter beside it
+PIECES = (
+    ",",
+    "x",
+    '"',
+    '"\n',
+    "\n",
+    "\0",
+    "a\n",
+    "a,b,c\n",
+    "a,b,4-6\n",
+    "%x,b,4-6\n",
+    HEAD,
+    997 * "," + "\n",
+)
+CSV = repeats(*PIECES, head=HEAD) | repeats("cccc\n", head=HEAD + 'a,"b,4-6\n')
+CSV |= repeats("%x,", head=HEAD[:-1]) | {"utf-32": lambda n: (HEAD + "," * (n * MB // 4)).encode("utf-32")}
+WIDE_CSV = repeats(f"{WIDE}%x,b,4-6\n", head=HEAD, size_mb=3)
+TERMS = "gene,stage_range,term\n"
+TERMS = repeats("a,4-6,b\n", "a,4-6,%x\n", f"a,4-6,{9999 * '%x;'}\n", head=TERMS, size_mb=2)
+VERDICTS = "gene,stage_range,term,verdict,date,fbgn,curator,note,probability,model_digest,decides\n"
+VERDICT = "a%x,4-6,gut,accept,1.1.2026,%x,c%x,n%x,0.%x,d%x,e%x\n"
+NOTE = ",4-6,gut,accept,2026-01-01,,,{},,,\n"
+VERDICTS = repeats("a" + NOTE, VERDICT, "b" + NOTE.format(WIDE), head=VERDICTS, size_mb=3)
+DUMP = "CG1,a,a,FBgn0000001,c,i.png,4-6\n"
+DUMPS = (DUMP, "CG%x,a%x,a,FBgn0000001,c%x,i%x.png,4-6\n", "a,b%x.png\n", 9999 * "a.png " + "\n")
+DUMPS = repeats(*DUMPS, head=DUMP, size_mb=3)
+
+
+def genes(n_rows, n_synonyms):
+    """Return a function that makes a table of genes, in which no name is there twice."""
+
+    def row(i):
+        names = "|".join(f"{k:x}" for k in range(i * n_synonyms, (i + 1) * n_synonyms))
+        return f"FBgn{i:07d},a{i:x},b{i:x},{names}\n"
+
+    return lambda n: ("fbgn,gene,cg,synonyms\n" + "".join(map(row, range(n * n_rows)))).encode()
+
+
+GENES = {"genes": genes(60_000, 4), "synonyms": genes(20, 20_000)}
 SHEET = '<?xml version="1.0"?><worksheet><sheetData>{}</sheetData></worksheet>'
-ROW = '<row><c t="inlineStr"><is><t>{}</t></is></c></row>'
-NAMES = '<row><c t="inlineStr"><is><t>image</t></is></c><c t="inlineStr"><is><t>gene</t></is></c>'
-NAMES += '<c t="inlineStr"><is><t>stage_range</t></is></c></row>'
+TEXT_CELL = '<c t="inlineStr"><is><t>{}</t></is></c>'
+HEADINGS = ("image", "gene", "stage_range")
 
 
 def xlsx(rows, texts=""):
@@ -93,68 +131,60 @@ def xlsx(rows, texts=""):
     links += '<Relationship Id="b" Type="/sharedStrings" Target="t.xml"/></Relationships>'
     book = '<workbook><sheets><sheet name="s" id="a"/></sheets></workbook>'
     parts = {"xl__workbook_xml": book, "xl___rels__workbook_xml_rels": links}
-    made = archive(xl__s_xml=SHEET.format(NAMES + rows), xl__t_xml=f"<sst>{texts}</sst>", **parts)
+    names = "".join(map(TEXT_CELL.format, HEADINGS))
+    sheet = SHEET.format(f"<row>{names}</row>{rows}")
+    made = archive(xl__s_xml=sheet, xl__t_xml=f"<sst>{texts}</sst>", **parts)
     return made.replace(b"xl/.rels", b"xl/_rels")
 
 
-XLSX = {
-    "cells": lambda n: xlsx(f"<row>{'<c/>' * (4 * n * MB)}</row>"),
-    "rows": lambda n: xlsx("<row><c><v>1</v></c></row>" * (n * MB)),
-    "empty rows": lambda n: xlsx("<row/>" * (3 * n * MB)),
-    "deep": lambda n: xlsx("<a>" * (2 * n * MB) + "</a>" * (2 * n * MB)),
-    "deep in a row": lambda n: xlsx(f"<row>{'<a>' * (2 * n * MB)}{'</a>' * (2 * n * MB)}</row>"),
-    "other elements": lambda n: xlsx("<a/>" * (n * MB)),
-    "one text": lambda n: xlsx(ROW.format("x" * (16 * n * MB))),
-    "an attribute": lambda n: xlsx(f'<row r="{"1" * (16 * n * MB)}"/>'),
-    "attributes": lambda n: xlsx("<row " + " ".join(f'a{i}="1"' for i in range(n * MB)) + "/>"),
-    "far cells": lambda n: xlsx('<row><c r="XFC1"/></row>' * (n * MB // 2)),
-    "shared texts": lambda n: xlsx("", "<si><t>ab</t></si>" * (n * MB // 4)),
-    "shared runs": lambda n: xlsx("", f"<si>{'<r><t>ab</t></r>' * (n * MB)}</si>"),
-    "entities": lambda n: archive(
-        xl__workbook_xml='<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">'
-        + "".join(f'<!ENTITY a{i} "' + 10 * f"&a{i - 1};" + '">' for i in range(1, 9)).replace("&a0;", "&a;")
-        + "]><workbook>&a8;</workbook>",
-        xl__rels="",
-    ),
-    "members": lambda n: archive(**{f"{i}": "" for i in range(5000 * n)}),
-    "lying sizes": lambda n: lying(xlsx("<row/>" * (3 * n * MB))),
-}
+def entities(n):
+    """Return a workbook whose text is ten times ten times ten ... letters long."""
+    steps = "".join(f'<!ENTITY a{i} "{10 * f"&a{i - 1};"}">' for i in range(1, 9))
+    book = f'<!DOCTYPE a [<!ENTITY a0 "aaaaaaaaaa">{steps}]><workbook>&a8;</workbook>'
+    return archive(xl__workbook_xml=book, xl__rels="")
 
 
 def lying(content):
     """Return a zip archive whose members claim one byte."""
-    heads = re.finditer(b"PK\x01\x02", content)
-    content = bytearray(content)
-    for head in heads:
-        content[head.start() + 24 : head.start() + 28] = struct.pack("<I", 1)
-    return bytes(content)
+    return re.sub(rb"(PK\x01\x02.{20})....", b"\\g<1>\1\0\0\0", content, flags=re.DOTALL)
 
 
-def ods(rows):
-    """Return an .ods file of one sheet with the XML of rows."""
-    names = "".join(CELL.format("", text) for text in ("image", "gene", "stage_range"))
-    spaces = " ".join(f'xmlns:{a}="urn:{a}:1.0"' for a in ("office", "table", "text"))
-    rows = f"<table:table-row>{names}</table:table-row>{rows}"
-    return archive(content_xml=f'<o {spaces}><table:table table:name="t">{rows}</table:table></o>')
-
-
+SHARED = '<row><c t="s"><v>0</v></c><c t="s"><v>0</v></c>' + TEXT_CELL.format("4-6") + "</row>"
+FAR = '<row><c r="XFC1"/></row>'
+CLOSE = "</t></is></c></row>"
+XML = {"size_mb": 16, "wrap": xlsx}
+XLSX = repeats("<row><c><v>1</v></c></row>", "<row/>", "<a/>", "<a>", FAR, **XML)
+XLSX |= repeats("<c/>", "<a>", head="<row>", tail="</row>", **XML)
+XLSX |= repeats("x", head="<row>" + TEXT_CELL[: -len("{}</t></is></c>")], tail=CLOSE, **XML)
+XLSX |= repeats("1", head='<row r="', tail='"/>', **XML)
+XLSX |= repeats('a%x="1" ', head="<row ", tail="/>", **XML)
+XLSX |= repeats("<si><t>ab</t></si>", size_mb=4, wrap=partial(xlsx, ""))
+XLSX |= repeats("<r><t>ab</t></r>", head="<si>", tail="</si>", size_mb=16, wrap=partial(xlsx, ""))
+XLSX |= {
+    "a repeated text": lambda n: xlsx(SHARED * (n * MB // 8), f"<si><t> {'x' * 30_000} </t></si>"),
+    "entities": entities,
+    "members": lambda n: archive(**{f"{i}": "" for i in range(5000 * n)}),
+    "lying sizes": lambda n: lying(xlsx("<row/>" * (3 * n * MB))),
+}
 CELL = '<table:table-cell {} office:value-type="string"><text:p>{}</text:p></table:table-cell>'
-ODS = {
-    "cells": lambda n: ods(f"<table:table-row>{'<table:table-cell/>' * (n * MB // 4)}</table:table-row>"),
-    "repeated": lambda n: ods(
-        '<table:table-row table:number-rows-repeated="9999999">'
-        + CELL.format('table:number-columns-repeated="5"', "x" * n)
-        + "</table:table-row>"
-    ),
-    "spaces": lambda n: ods(
-        "<table:table-row>"
-        + CELL.format("", '<text:s text:c="1000"/>' * (n * MB // 8))
-        + "</table:table-row>"
-    ),
-    "deep": lambda n: ods("<a>" * (2 * n * MB) + "</a>" * (2 * n * MB)),
-    "paragraphs": lambda n: ods(
-        f"<table:table-row>{CELL.format('', '</text:p><text:p>' * (n * MB // 4))}</table:table-row>"
-    ),
+ROW = '<table:table-row table:number-rows-repeated="{}">{}</table:table-row>'
+LONG_CELL = CELL.format("", f"<text:s/>{'x' * 30_000}<text:s/>")
+
+
+def ods(cells, times=1):
+    """Return an .ods file of one sheet with the XML of the cells of a row, which is repeated some times."""
+    spaces = " ".join(f'xmlns:{a}="urn:{a}:1.0"' for a in ("office", "table", "text"))
+    names = ROW.format(1, "".join(CELL.format("", text) for text in HEADINGS))
+    table = f'<table:table table:name="t">{names}{ROW.format(times, cells)}</table:table>'
+    return archive(content_xml=f"<o {spaces}>{table}</o>")
+
+
+START, _, END = CELL.format("", "|").partition("|")
+ODS = repeats("<table:table-cell/>", "<a>", size_mb=6, wrap=ods)
+ODS |= repeats('<text:s text:c="1000"/>', "</text:p><text:p>", head=START, tail=END, wrap=ods)
+ODS |= {
+    "repeated": lambda n: ods(CELL.format('table:number-columns-repeated="5"', "x" * n), times=9_999_999),
+    "a repeated text": lambda n: ods(LONG_CELL + LONG_CELL + CELL.format("", "4-6"), times=9_999_999),
 }
 
 
@@ -163,19 +193,17 @@ def record(kind, *content):
     return struct.pack("<HH", kind, len(content)) + content
 
 
-def xls(sheet, globals=b"", n_sheets=1):
+def xls(sheet, records=b"", n_sheets=1):
     """Return an .xls file whose sheets all lie at one place, with any records."""
-    start = (
-        record(0x809, struct.pack("<HHHHII", 0x600, 5, 0, 1997, 0, 6)) + record(0x42, b"\xb0\x04") + globals
-    )
+    start = record(0x809, struct.pack("<HHHHII", 0x600, 5, 0, 1997, 0, 6)) + record(0x42, b"\xb0\x04")
+    start += records
     place = len(start) + 13 * n_sheets + 4
     start += record(0x85, struct.pack("<IBBBB", place, 0, 0, 1, 0), b"s") * n_sheets + record(10)
-    names = [record(0x204, struct.pack("<HHHHB", 0, k, 0, len(t), 0), t) for k, t in enumerate(HEADINGS)]
-    start += record(0x809, struct.pack("<HHHHII", 0x600, 16, 0, 1997, 0, 6)) + b"".join(names)
+    names = [(struct.pack("<HHHHB", 0, k, 0, len(t), 0), t.encode()) for k, t in enumerate(HEADINGS)]
+    start += record(0x809, struct.pack("<HHHHII", 0x600, 16, 0, 1997, 0, 6))
+    start += b"".join(record(0x204, *name) for name in names)
     stream = (start + sheet + record(10)).ljust(4096, b"\0")
-    n = -(
-        -len(stream) // 512
-    )  # sectors of the stream; one for the directory follows, and the table of sectors
+    n = -(-len(stream) // 512)  # sectors of the stream; the folder and the table of sectors follow
     n_table = next(k for k in range(1, 110) if 128 * k >= n + 1 + k)
     table = [*range(1, n), -2, -2, *[-3] * n_table]
     places = [*range(n + 1, n + 1 + n_table), *[-1] * (109 - n_table)]
@@ -191,66 +219,61 @@ def xls(sheet, globals=b"", n_sheets=1):
     return head + stream.ljust(512 * n, b"\0") + folder.ljust(512, b"\0") + table
 
 
-HEADINGS = (b"image", b"gene", b"stage_range")
-XLS = {
-    "far cells": lambda n: xls(far_cells(1, 65536)),
-    "sheets at one place": lambda n: xls(far_cells(1, 8192), n_sheets=50 * n),
+def cells(kind, last, columns, form, *value):
+    """Return records of one kind for the cells of some columns in each row."""
+    places = ((row, column) for row in range(1, last) for column in columns)
+    return b"".join(record(kind, struct.pack(form, *place, *value)) for place in places)
+
+
+FAR_CELLS = [255], "<HHHi", 0, 2
+LONG_TEXT = record(0xFC, struct.pack("<iiHB", 1, 1, 8000, 0), b" " + b"x" * 7998 + b" ")
+NUMBER_FORMATS = b"".join(record(0x41E, b"%2d\1\0\0a" % i) for i in range(100))
+RECORDS = {"names": record(0x18, b"\0\0\0\1", bytes(11), b"a"), "fonts": record(0x31, bytes(14), b"\1\0a")}
+RECORDS |= {"formats": NUMBER_FORMATS, "cell formats": record(0xE0, bytes(20))}
+XLS = {name: lambda n, one=one: xls(b"", one * (n * MB // len(one))) for name, one in RECORDS.items()} | {
+    "far cells": lambda n: xls(cells(0x27E, 65536, *FAR_CELLS)),
+    "sheets at one place": lambda n: xls(cells(0x27E, 8192, *FAR_CELLS), n_sheets=50 * n),
     "sheets": lambda n: xls(b"", n_sheets=n * MB // 13),
-    "names": lambda n: xls(b"", record(0x18, b"\0\0\0\1", bytes(11), b"a") * (n * MB // 20)),
-    "fonts": lambda n: xls(b"", record(0x31, bytes(14), b"\1\0a") * (n * MB // 21)),
-    "formats": lambda n: xls(
-        b"", b"".join(record(0x41E, b"%2d\1\0\0a" % (i % 100)) for i in range(n * MB // 11))
-    ),
-    "cell formats": lambda n: xls(b"", record(0xE0, bytes(20)) * (n * MB // 24)),
-    "a repeated text": lambda n: xls(
-        b"".join(
-            record(0xFD, struct.pack("<HHHi", r, c, 0, 0)) for r in range(1, 4000 * n) for c in range(3)
-        ),
-        record(0xFC, struct.pack("<iiHB", 1, 1, 8000, 0), b" " + b"x" * 7998 + b" "),
-    ),
+    "a repeated text": lambda n: xls(cells(0xFD, 4000 * n, range(3), "<HHHi", 0, 0), LONG_TEXT),
 }
-
-
-def far_cells(first, last):
-    """Return records of one number in the last column of each row."""
-    return b"".join(record(0x27E, struct.pack("<HHHi", row, 255, 0, 2)) for row in range(first, last))
-
-
 # --- texts ---
 
-JSON = {
-    "deep": lambda n: b"[" * (n * MB),
-    "deep objects": lambda n: b'{"":' * (n * MB // 4),
-    "lists": lambda n: b"[" + b"[]," * (n * MB // 3) + b"[]]",
-    "objects": lambda n: b"[" + b'{"":0},' * (n * MB // 7) + b"0]",
-    "keys": lambda n: b"{" + b",".join(b'"%x":{}' % i for i in range(n * MB // 10)) + b"}",
-    "a long number": lambda n: b"1" * (n * MB),
-    "floats": lambda n: b"[" + b".1e9," * (n * MB // 5) + b"0]",
-    "escapes": lambda n: b'"' + b"\\u1234" * (n * MB // 6) + b'"',
-    "one wide letter": lambda n: b'"' + b"a" * (n * MB) + "\U0001f600".encode() + b'"',
+JSON = repeats("[", '{"":', "1")
+JSON |= repeats("[],", '{"":0},', ".1e9,", head="[", tail="[]]")
+JSON |= repeats('"%x":{},', head="{", tail='"":0}')
+JSON |= repeats("\\u1234", "a", head='"', tail=WIDE[0] + '"')
+PIECES = ("%x=1\n", "[%x]\n", "[[a]]\n", "a%x.b.c.d.e=1\n", "#")
+TOML = repeats(*PIECES, size_mb=0.9) | repeats("a.", tail="a=1", size_mb=1 / 256)
+TOML |= repeats("[", "{a=", head="a=", size_mb=0.9) | repeats("f", head="a=0x", size_mb=0.9)
+TOML |= repeats("[],", "{a=1},", head="a=[", tail="]", size_mb=0.9) | repeats("1", head="a=", size_mb=1 / 4)
+TERM = "[Term]\nid: A:1\nname: a"
+RECORDED = {name: lambda n, make=make: seal(make(n)) for name, make in TOML.items()}
+OBO = repeats("[Term]\nid: A:1\n", "[Term]\nid: A:%x\nname: %x\n")
+OBO |= repeats('\nsynonym: "" EXACT', '\nsynonym: "%x" EXACT', "\nis_a: A:1", "\\n", head=TERM)
+OBO |= repeats('"\\', head=TERM + "\nsynonym: ")
+OBO |= {
+    "chain": lambda n: "".join(f"[Term]\nid: A:{i}\nis_a: A:{i + 1}\n" for i in range(n * MB // 30)).encode()
 }
-TOML = {
-    "keys": lambda n: b"".join(b"%x=1\n" % i for i in range(n * MB // 8)),
-    "tables": lambda n: b"".join(b"[%x]\n" % i for i in range(n * MB // 8)),
-    "lists of tables": lambda n: b"[[a]]\n" * (n * MB // 6),
-    "a deep key": lambda n: b"a." * 2000 * n + b"a=1",
-    "deep keys": lambda n: b"".join(b"a%x.b.c.d.e=1\n" % i for i in range(n * MB // 16)),
-    "deep": lambda n: b"a=" + b"[" * (n * MB),
-    "deep tables": lambda n: b"a=" + b"{a=" * (n * MB // 3),
-    "lists": lambda n: b"a=[" + b"[]," * (n * MB // 3) + b"]",
-    "inline": lambda n: b"a=[" + b"{a=1}," * (n * MB // 6) + b"]",
-    "a long number": lambda n: b"a=" + b"1" * (n * MB // 4),
-    "a hexadecimal number": lambda n: b"a=0x" + b"f" * (n * MB),
-    "a comment": lambda n: b"#" * (n * MB),
-}
-OBO = {
-    "entries": lambda n: b"[Term]\nid: A:1\n" * (n * MB // 15),
-    "different entries": lambda n: b"".join(b"[Term]\nid: A:%x\n" % i for i in range(n * MB // 18)),
-    "synonyms": lambda n: b"[Term]\nid: A:1\n" + b'synonym: "" EXACT\n' * (n * MB // 18),
-    "parents": lambda n: b"[Term]\nid: A:1\n" + b"is_a: A:1\n" * (n * MB // 10),
-    "circle": lambda n: b"".join(b"[Term]\nid: A:%d\nis_a: A:%d\n" % (i, i + 1) for i in range(n * MB // 30)),
-    "one line": lambda n: b"[Term]\nid: A:1\nname: " + b"\\n" * (n * MB // 2),
-    "quotes": lambda n: b"[Term]\nid: A:1\nsynonym: " + b'"\\' * (n * MB // 2),
+
+
+def seal(text):
+    """Return the record of a run, a text in bytes, with a seal that fits."""
+    return text + f"\n{_SEAL}{json_digest(text.decode())}\n".encode()
+
+
+MANY = 50_000
+
+
+def scores(n, **columns):
+    """Return scores of many groups without a probability, with a digest that fits."""
+    empty = dict.fromkeys(("truth", "yes", "value", "probability"), []) | {"fold": None, "threshold": None}
+    groups = empty | {"group": [""] * MANY * n, "term": [""]} | columns
+    return json.dumps(add_digest({"made_from": {}, "evaluated": {"4-6": groups}})).encode()
+
+
+SCORES = {  # each threshold stands for as many numbers as there are groups
+    "thresholds": lambda n: scores(n, fold=[0] * MANY * n, threshold=[[0]] * MANY * n),
+    "thresholds of groups": lambda n: scores(n, term=[""] * MANY * n, group_threshold=[0] * MANY * n),
 }
 # --- arrays ---
 
@@ -261,14 +284,10 @@ def npy(shape="(3, 3)", dtype="<f8", order="False", padding=0, content=b""):
     return b"\x93NUMPY\x02\x00" + struct.pack("<I", len(head)) + head + content
 
 
-NPY = {
-    "a claim": lambda n: npy("(1000000000, 1000)"),
-    "a huge claim": lambda n: npy(f"({'9' * 4000}, 9)"),
-    "a wide claim": lambda n: npy("(1, 1000000000)"),
+SHAPES = ("(1000000000, 1000)", "(1, 1000000000)", "(2**99999999, 3)", f"({'9' * 4000}, 9)", 9000 * "(")
+NPY = {shape[:20]: lambda n, shape=shape: npy(shape) for shape in SHAPES} | {
     "a long header": lambda n: npy(padding=n * MB),
-    "a deep header": lambda n: npy("(" * 9000 * n),
     "a header that claims": lambda n: b"\x93NUMPY\x02\x00\xff\xff\xff\xff{",
-    "an operation": lambda n: npy("(2**99999999, 3)"),
 }
 
 
@@ -284,18 +303,34 @@ def rows_npz(n_rows, width=1, kind="U1"):
     return npz(vector=np.zeros((n_rows, width), np.int8), stage_range=np.full(n_rows, "4-6"), **columns)
 
 
-NAMES_NPZ = ("vector", "image", "gene", "stage_range", "image_id", "patterns", "mask")
+def patterns(n_rows, n_pixels=1, **texts):
+    """Return an npz file of patterns in which all is right."""
+    mask = np.arange(512).reshape(16, 32) < n_pixels
+    ids = np.arange(n_rows).astype(str)
+    names = {"image_id": ids, "gene": np.full(n_rows, "a"), "fbgn": np.full(n_rows, "")} | texts
+    return npz(patterns=np.zeros((n_rows, n_pixels), "f2"), mask=mask, **names)
+
+
 NPZ = {
     "zeros": lambda n: npz(vector=np.zeros((20, 4 * n * MB), np.float32)),
     "bytes": lambda n: npz(vector=np.zeros((n, 60 * MB), np.int8)),
     "rows": lambda n: rows_npz(n * MB // 2),
-    "short names": lambda n: npz(**dict.fromkeys(NAMES_NPZ, np.zeros(20 * n * MB, "S1"))),
+    "short names": lambda n: npz(**dict.fromkeys(("vector", "image", "gene"), np.zeros(20 * n * MB, "S1"))),
+    "no letters": lambda n: archive(vector_npy=npy("(1, 1)"), image_npy=npy("(900000000000,)", "<U0")),
     "small numbers": lambda n: rows_npz(20, width=4 * n * MB),
     "names": lambda n: rows_npz(n * MB // 8, kind="U9"),
     "wide names": lambda n: rows_npz(20, kind=f"U{n * MB // 4}"),
     "members": lambda n: archive(**{f"{i}_npy": "" for i in range(5000 * n)}),
     "a claim": lambda n: archive(vector_npy=npy("(1000000000, 1000)")),
     "noise": lambda n: npz(vector=np.random.default_rng(0).integers(0, 255, (n, MB), np.uint8)),
+}
+PATTERNS = {
+    "patterns of a pixel": lambda n: patterns(550_000 * n),
+    "whole patterns": lambda n: patterns(60_000 * n, 405),
+    "unsafe names": lambda n: patterns(300_000 * n, image_id=np.full(300_000 * n, 20 * "é")),
+    "long names": lambda n: patterns(1000 * n, gene=np.full(1000 * n, 9999 * "é")),
+    "short names": lambda n: patterns(9, image_id=np.zeros(20 * n * MB, "S1")),
+    "a wide mask": lambda n: npz(**dict.fromkeys(("patterns", "mask"), np.zeros((1, 60 * n * MB), bool))),
 }
 
 
@@ -304,7 +339,7 @@ def parquet(n_rows, width=0, gene=""):
     import pyarrow as arrow
     from pyarrow import parquet
 
-    columns = dict.fromkeys(("image", "gene", "stage_range"), np.full(n_rows, "4-6"))
+    columns = dict.fromkeys(HEADINGS, np.full(n_rows, "4-6"))
     columns["vector"] = list(np.zeros((n_rows, width))) if width else np.zeros(n_rows)
     columns["gene"] = [gene] * n_rows
     file = io.BytesIO()
@@ -312,14 +347,12 @@ def parquet(n_rows, width=0, gene=""):
     return file.getvalue()
 
 
-PARQUET = {
-    "rows": lambda n: parquet(400_000 * n),
-    "many rows": lambda n: parquet(1_600_000 * n),
+LONG = "x" * 200_000
+ROWS = {"rows": (400_000,), "many rows": (1_600_000,), "a long text": (2000, 2, LONG)}
+ROWS |= {"a list of a long text": (2000, 2, [LONG]), "a part of a long text": (2000, 2, {"a": LONG})}
+PARQUET = {name: lambda n, of=of: parquet(n * of[0], *of[1:]) for name, of in ROWS.items()} | {
     "vectors": lambda n: parquet(20, 200_000 * n),
     "wide vectors": lambda n: parquet(20, 600_000 * n),
-    "a long text": lambda n: parquet(2_000 * n, 2, "x" * 200_000),
-    "a list of a long text": lambda n: parquet(2_000 * n, 2, ["x" * 200_000]),
-    "a part of a long text": lambda n: parquet(2_000 * n, 2, {"a": "x" * 200_000}),
 }
 # --- pictures ---
 
@@ -341,95 +374,72 @@ def chunk(kind, content):
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
-def png(*chunks, size=(16, 16), bits=8, kind=2, interlaced=0, rows=b""):
+def png(*chunks, size=(16, 16), bits=8, kind=2, rows=b""):
     """Return a PNG of any chunks."""
-    start = chunk(b"IHDR", struct.pack(">IIBBBBB", *size, bits, kind, 0, 0, interlaced))
+    start = chunk(b"IHDR", struct.pack(">IIBBBBB", *size, bits, kind, 0, 0, 0))
     end = chunk(b"IDAT", zlib.compress(rows, 1)) + chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + start + b"".join(chunks) + end
 
 
 def flat_png(bits, kind, n_samples):
     """Return a function that makes a PNG of zeros of any type."""
-
-    def make(n):
-        height = SIDE * min(n, 8) // 8
-        row = bytes(1 + -(-SIDE * bits * n_samples // 8))
-        return png(size=(SIDE, height), bits=bits, kind=kind, rows=row * height)
-
-    return make
+    row = bytes(1 + -(-SIDE * bits * n_samples // 8))
+    heights = [SIDE * n // 8 for n in range(9)]
+    return lambda n: png(size=(SIDE, heights[min(n, 8)]), bits=bits, kind=kind, rows=row * heights[min(n, 8)])
 
 
-ZEROS = 64 * MB
+def packed_chunk(kind, head):
+    """Return a function that makes a PNG with a chunk that unpacks to 64 MB of zeros."""
+    return lambda n: png(chunk(kind, head + zlib.compress(bytes(64 * n * MB), 1)))
+
+
+PNG_TYPES = {"1 bit": (1, 0, 1), "grey": (8, 0, 1), "16 bits": (16, 0, 1), "grey and alpha": (8, 4, 2)}
+PNG_TYPES |= {"grey and alpha of 16 bits": (16, 4, 2), "rgb": (8, 2, 3), "rgba": (8, 6, 4)}
+PNG_TYPES |= {"rgb of 16 bits": (16, 2, 3), "rgba of 16 bits": (16, 6, 4)}
+PNG_CHUNKS = ((b"zTXt", b"a\0\0"), (b"zTXt", b"Raw profile type exif\0\0"), (b"iCCP", b"b\0\0"))
+PNG_CHUNKS += ((b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0"),)
 PNG = {
     "a claim": lambda n: png(size=(20_000, 20_000)),
     "a claim within the limit": lambda n: png(size=(SIDE, SIDE)),
-    "data behind the pixels": lambda n: png(rows=bytes(ZEROS * n)),
-    "ztxt": lambda n: png(chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(ZEROS * n), 1))),
-    "ztxt with an orientation": lambda n: png(
-        chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(bytes(ZEROS * n), 1))
-    ),
-    "itxt": lambda n: png(
-        chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + zlib.compress(bytes(ZEROS * n), 1))
-    ),
-    "iccp": lambda n: png(chunk(b"iCCP", b"a\0\0" + zlib.compress(bytes(ZEROS * n), 1))),
+    "data behind the pixels": lambda n: png(rows=bytes(64 * n * MB)),
     "texts": lambda n: png(*[chunk(b"tEXt", b"a\0b")] * (10_000 * n)),
-    "1 bit": flat_png(1, 0, 1),
-    "grey": flat_png(8, 0, 1),
-    "palette": lambda n: encoded(Image.new("P", (SIDE, SIDE * min(n, 8) // 8)), "PNG"),
-    "16 bits": flat_png(16, 0, 1),
-    "grey and alpha": flat_png(8, 4, 2),
-    "grey and alpha of 16 bits": flat_png(16, 4, 2),
-    "rgb": flat_png(8, 2, 3),
-    "rgba": flat_png(8, 6, 4),
-    "rgb of 16 bits": flat_png(16, 2, 3),
-    "rgba of 16 bits": flat_png(16, 6, 4),
+    "palette": flat("P", "PNG"),
+    **{name: flat_png(*of_type) for name, of_type in PNG_TYPES.items()},
+    **{str(head[:24]): packed_chunk(kind, head) for kind, head in PNG_CHUNKS},
 }
+SMALL_JPEG = encoded(Image.new("L", (16, 16)), "JPEG")
 JPEG = {
-    "grey": flat("L", "JPEG"),
-    "rgb": flat("RGB", "JPEG"),
-    "cmyk": flat("CMYK", "JPEG"),
+    **{mode: flat(mode, "JPEG") for mode in ("L", "RGB", "CMYK")},
     "progressive": flat("RGB", "JPEG", progressive=True),
-    "a claim": lambda n: encoded(Image.new("L", (16, 16)), "JPEG").replace(
-        b"\x00\x10\x00\x10", struct.pack(">HH", SIDE, SIDE), 1
-    ),
+    "a claim": lambda n: SMALL_JPEG.replace(b"\x00\x10\x00\x10", struct.pack(">HH", SIDE, SIDE), 1),
     "segments": lambda n: b"\xff\xd8" + (b"\xff\xe2\xff\xff" + bytes(65533)) * (16 * n) + b"\xff\xd9",
     "comments": lambda n: b"\xff\xd8" + b"\xff\xfe\x00\x02" * (n * MB // 4) + b"\xff\xd9",
     "icc": lambda n: encoded(Image.new("L", (16, 16)), "JPEG", icc_profile=bytes(n * MB)),
 }
+FRAMES = [Image.new("P", (2000, 2000), colour) for colour in range(7)]
+GIF_CLAIM = b"GIF89a" + struct.pack("<HH", SIDE, SIDE) + b"\x80\0\0" + bytes(6) + b",\0\0\0\0"
+SMALL_BMP = encoded(Image.new("L", (16, 16)), "BMP")
+BMP_OF_RUNS = b"BM" + struct.pack("<IHHI", 2000, 0, 0, 1078)
+BMP_OF_RUNS += struct.pack("<IiiHHIIiiII", 40, SIDE, SIDE, 1, 8, 1, 900, 0, 0, 256, 0)
 OTHERS = {
     "gif": flat("P", "GIF"),
-    "gif of frames": lambda n: encoded(
-        Image.new("P", (2000, 2000)),
-        "GIF",
-        save_all=True,
-        append_images=[Image.new("P", (2000, 2000), i % 7) for i in range(1, 2 * n)],
-    ),
-    "gif, a claim": lambda n: (
-        b"GIF89a" + struct.pack("<HH", SIDE, SIDE) + b"\x80\0\0" + bytes(6) + b",\0\0\0\0"
-    ),
+    "gif of frames": lambda n: encoded(FRAMES[0], "GIF", save_all=True, append_images=(FRAMES * n)[: 2 * n]),
+    "gif, a claim": lambda n: GIF_CLAIM,
     "webp": flat("RGB", "WEBP", lossless=True, quality=0, method=0),
     "lossy webp": flat("RGB", "WEBP", quality=10, method=0),
-    "bmp, a claim": lambda n: encoded(Image.new("L", (16, 16)), "BMP").replace(
-        struct.pack("<ii", 16, 16), struct.pack("<ii", SIDE, SIDE)
-    ),
-    "bmp of runs": lambda n: (
-        b"BM"
-        + struct.pack("<IHHI", 2000, 0, 0, 1078)
-        + struct.pack("<IiiHHIIiiII", 40, SIDE, SIDE, 1, 8, 1, 900, 0, 0, 256, 0)
-        + bytes(1024)
-        + b"\xff\0" * 9
-        + b"\0\1"
-    ),
+    "bmp, a claim": lambda n: SMALL_BMP.replace(struct.pack("<ii", 16, 16), struct.pack("<ii", SIDE, SIDE)),
+    "bmp of runs": lambda n: BMP_OF_RUNS + bytes(1024) + b"\xff\0" * 9 + b"\0\1",
 }
 
 
-def tiff(shape, dtype, **options):
-    """Return a function that makes a TIFF of zeros."""
+def tiff(*more, planes=(), dtype="u1", compression="zlib", **options):
+    """Return a function that makes a TIFF of zeros, of some planes and some samples for each pixel."""
+    levels = {"compressionargs": {"level": 1}} if compression == "zlib" else {}
 
     def make(n):
         file = io.BytesIO()
-        sized = tuple(size * min(n, 8) // 8 if k == 0 and size > 3 else size for k, size in enumerate(shape))
-        tifffile.imwrite(file, np.zeros(sized, dtype), **options)
+        pixels = np.zeros((*planes, SIDE * min(n, 8) // 8, SIDE, *more), dtype)
+        tifffile.imwrite(file, pixels, compression=compression, **levels, **options)
         return file.getvalue()
 
     return make
@@ -449,76 +459,60 @@ def small_tiff(*tags, n_pages=1, next_page=None):
     return content
 
 
-FLAT = {"compression": "zlib", "compressionargs": {"level": 1}}
+def claim(*tags, side=SIDE):
+    """Return a function that makes a small TIFF that claims some pixels on a side."""
+    return lambda n: small_tiff((256, 4, 1, side), (257, 4, 1, side), *tags)
+
+
 OME = '<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06">{}</OME>'
 OME_IMAGE = '<Image><Pixels DimensionOrder="XYZCT" SizeX="16" SizeY="16" {}>{}</Pixels></Image>'
+OTHER_FILE = '<TiffData IFD="%x"><UUID FileName="%x.tif">%x</UUID></TiffData>'
 
 
-def ome(make_images):
-    """Return a function that makes an OME-TIFF of one small page and much XML."""
-
-    def make(n):
-        file = io.BytesIO()
-        text = OME.format(make_images(n))
-        tifffile.imwrite(file, np.zeros((16, 16), np.uint8), description=text, metadata=None)
-        return file.getvalue()
-
-    return make
+def ome(xml):
+    """Return an OME-TIFF of one small page with any XML."""
+    file = io.BytesIO()
+    tifffile.imwrite(file, np.zeros((16, 16), np.uint8), description=OME.format(xml), metadata=None)
+    return file.getvalue()
 
 
+WIDE_TILE = [(number, 4, 1, value) for number, value in zip(range(322, 326), (2**20, 2**20, 8, 9))]
+OMES = repeats(OME_IMAGE.format("", "<TiffData/>"), "<a/>", wrap=ome)
+START, _, END = OME_IMAGE.format('SizeZ="99999"', "|").partition("|")
+OMES |= repeats("<TiffData/>", OTHER_FILE, "<Channel/>", "<a>", head=START, tail=END, wrap=ome)
+COLOUR = {"photometric": "rgb"}
 TIFF = {
-    "grey": tiff((SIDE, SIDE), np.uint8, **FLAT),
-    "16 bits": tiff((SIDE, SIDE), np.uint16, **FLAT),
-    "floats": tiff((SIDE, SIDE), np.float32, **FLAT),
-    "rgb": tiff((SIDE, SIDE, 3), np.uint8, photometric="rgb", **FLAT),
-    "rgba": tiff((SIDE, SIDE, 4), np.uint8, photometric="rgb", **FLAT),
-    "rgb of 16 bits": tiff((SIDE, SIDE, 3), np.uint16, photometric="rgb", **FLAT),
-    "rgba of 16 bits": tiff((SIDE, SIDE, 4), np.uint16, photometric="rgb", **FLAT),
-    "tiles": tiff((SIDE, SIDE), np.uint8, tile=(4096, 4096), **FLAT),
-    "planes of colour": tiff((3, SIDE, SIDE), np.uint8, photometric="rgb", planarconfig="separate", **FLAT),
-    "lzw": tiff((SIDE, SIDE), np.uint8, compression="lzw"),
-    "packbits": tiff((SIDE, SIDE), np.uint8, compression="packbits"),
-    "jpeg": tiff((SIDE, SIDE), np.uint8, compression="jpeg"),
-    "jpeg 2000": tiff((SIDE // 4, SIDE // 4), np.uint8, compression="jpeg2000"),
-    "zstd": tiff((SIDE, SIDE), np.uint8, compression="zstd"),
-    "zeros beside": tiff((20, SIDE, SIDE // 8), np.uint8, metadata={"axes": "ZYX"}, **FLAT),
+    **{f"grey of {dtype}": tiff(dtype=dtype) for dtype in ("u1", "u2", "f4")},
+    **{f"{n} samples of {dtype}": tiff(n, dtype=dtype, **COLOUR) for n in (3, 4) for dtype in ("u1", "u2")},
+    "tiles": tiff(tile=(4096, 4096)),
+    "planes of colour": tiff(planes=(3,), planarconfig="separate", **COLOUR),
+    "zeros beside": tiff(planes=(3,), metadata={"axes": "ZYX"}),
+    **{name: tiff(compression=name) for name in ("lzw", "packbits", "jpeg", "jpeg2000", "zstd")},
     "a circle": lambda n: small_tiff(next_page=264),
     "pages": lambda n: small_tiff(n_pages=500 * n),
-    "a claim": lambda n: small_tiff((256, 4, 1, 40_000), (257, 4, 1, 40_000)),
-    "a claim within the limit": lambda n: small_tiff((256, 4, 1, SIDE), (257, 4, 1, SIDE)),
-    "one strip for all": lambda n: small_tiff(
-        (256, 4, 1, SIDE), (257, 4, 1, SIDE), (278, 4, 1, SIDE), (279, 4, 1, SIDE**2)
-    ),
+    "a claim": claim(side=40_000),
+    "a claim within the limit": claim(),
+    "one strip for all": claim((278, 4, 1, SIDE), (279, 4, 1, SIDE**2)),
     "strips": lambda n: small_tiff((273, 4, 2**30, 8), (279, 4, 2**30, 8)),
     "samples": lambda n: small_tiff((277, 3, 1, 65535)),
-    "a wide tile": lambda n: small_tiff(
-        (322, 4, 1, 2**20), (323, 4, 1, 2**20), (324, 4, 1, 8), (325, 4, 1, 9)
-    ),
+    "a wide tile": lambda n: small_tiff(*WIDE_TILE),
     "a long text": lambda n: small_tiff((270, 2, 2**31, 8)),
     "a long private tag": lambda n: small_tiff((65000, 12, 2**28, 8)),
     "an open text": lambda n: small_tiff((270, 2, 200, 8)),
-    "ome images": ome(lambda n: OME_IMAGE.format("", "<TiffData/>") * (4000 * n)),
-    "ome planes": ome(lambda n: OME_IMAGE.format('SizeZ="99999"', "<TiffData/>" * (n * MB // 11))),
-    "ome claims": ome(lambda n: OME_IMAGE.format('SizeZ="200000000"', "<TiffData/>")),
-    "ome channels": ome(lambda n: OME_IMAGE.format('SizeC="99999"', "<Channel/>" * (n * MB // 10))),
-    "ome depth": ome(lambda n: OME_IMAGE.format("", "<a>" * (n * MB // 8) + "</a>" * (n * MB // 8))),
-    "ome elements": ome(lambda n: "<a/>" * (n * MB // 4)),
+    "ome claims": lambda n: ome(OME_IMAGE.format('SizeZ="200000000"', "<TiffData/>")),
+    **OMES,
 }
-
-
-def lif(xml):
-    text = xml.encode("utf-16-le")
-    return struct.pack("<IIBI", 0x70, len(text) + 5, 0x2A, len(text) // 2) + text
-
-
 LIF_HEAD = '<LMSDataContainerHeader Version="2"><Element Name="f">{}</Element></LMSDataContainerHeader>'
-LIF = {
-    "elements": lambda n: lif(LIF_HEAD.format("<a/>" * (n * MB // 8))),
-    "depth": lambda n: lif(LIF_HEAD.format("<a>" * (n * MB // 16) + "</a>" * (n * MB // 16))),
+
+
+def lif(elements="", blocks=b""):
+    text = LIF_HEAD.format(elements).encode("utf-16-le")
+    return struct.pack("<IIBI", 0x70, len(text) + 5, 0x2A, len(text) // 2) + text + blocks
+
+
+LIF = repeats("<a/>", "<a>", size_mb=0.5, wrap=lif) | {
     "a claim": lambda n: struct.pack("<IIBI", 0x70, 2**32 - 1, 0x2A, 2**31 - 1) + b"<\0",
-    "blocks": lambda n: (
-        lif(LIF_HEAD.format("")) + (struct.pack("<IIBQBI", 0x70, 18, 0x2A, 0, 0x2A, 2)) * (n * MB // 26)
-    ),
+    "blocks": lambda n: lif(blocks=struct.pack("<IIBQBI", 0x70, 18, 0x2A, 0, 0x2A, 2) * (n * MB // 26)),
 }
 
 
@@ -537,84 +531,104 @@ def czi(n):
 # --- HDF5 ---
 
 
-def hdf5(change):
-    """Return a function that makes a good file of features, and changes it by `change(file, n)`."""
+def hdf5(change, kind="features"):
+    """Return a function that makes a good file, changes it by `change(file, n)`, and corrects its digest."""
 
     def make(n):
-        from tests.files.test_hostile_files import whole
-
-        file = io.BytesIO(whole("features"))
+        file = io.BytesIO(whole(kind))
         with h5py.File(file, "r+") as opened:
             change(opened, n)
+            with suppress(Exception):  # no digest fits contents of odd kinds
+                opened.attrs["digest"] = header.content_digest(opened, kind)
         return file.getvalue()
 
     return make
 
 
-def attribute(name, text):
-    """Return a function that makes a file with another text in its header."""
+def attributes(name, makes):
+    """Return bombs that have other texts in an attribute of the header."""
 
-    def change(file, n):
+    def change(file, n, make):
         del file.attrs[name]
-        written = h5py.h5a.create(
-            file["/"].id,
-            name.encode(),
-            h5py.h5t.py_create(h5py.string_dtype(), logical=True),
-            h5py.h5s.create(h5py.h5s.SCALAR),
-        )
-        written.write(np.array(text(n), object))
+        kind = h5py.h5t.py_create(h5py.string_dtype(), logical=True)
+        written = h5py.h5a.create(file["/"].id, name.encode(), kind, h5py.h5s.create(h5py.h5s.SCALAR))
+        written.write(np.array(make(n).decode(), object))
 
-    return hdf5(change)
+    return {f"{name}: {text}": hdf5(partial(change, make=make)) for text, make in makes.items()}
 
 
-def dataset(**options):
-    """Return a function that makes a file with another dataset of features."""
+def replace(file, name, values=None, zeros=False, **options):
+    """Replace a dataset of a stage range; without values nothing is stored, unless `zeros` are written."""
+    del file[f"4-6/{name}"]
+    made = file.create_dataset(f"4-6/{name}", data=values, **options)
+    if zeros:
+        made[:] = 0
+
+
+def claimed(*shape, **options):
+    """Return a function that makes a file with features of any shape, of which nothing is stored."""
+    return hdf5(lambda file, n: replace(file, "features", shape=shape or (n * MB, 64), dtype="f4", **options))
+
+
+def resize(sizes):
+    """Return a function that makes datasets of zeros and short texts; `sizes` are old ones and new ones."""
 
     def change(file, n):
-        del file["4-6/features"]
-        sized = {"shape": (n * MB, 64), "dtype": "f4"} | options
-        file.create_dataset("4-6/features", **sized)
+        for name, item in datasets_of(file["4-6"]).items():
+            shape = [sizes.get(size, size) for size in item.shape]
+            kind = {"S": "S1", "i": "i1"}.get(item.dtype.kind, item.dtype)
+            replace(file, name, np.full(shape, b"\xff" if kind == "S1" else 0, kind))
 
-    return hdf5(change)
+    return change
 
 
+OUT = h5py.ExternalLink("/dev/zero", "/")
+CHUNKED = {"chunks": (1024, 64)}
 HDF5 = {
-    "options": attribute(
-        "options", lambda n: "{" + ",".join(f'"{i:x}":{{}}' for i in range(n * MB // 10)) + "}"
-    ),
-    "failures": attribute("failures", lambda n: "[" + '["",""],' * (n * MB // 9) + '["",""]]'),
-    "lists": attribute("inputs", lambda n: '{"a":[' + "[]," * (n * MB // 3) + "[]]}"),
-    "depth": attribute("options", lambda n: "[" * (n * MB)),
-    "a long number": attribute("options", lambda n: "1" * (n * MB)),
-    "a claim": dataset(),
-    "chunks": dataset(chunks=(1024, 64)),
-    "deflate": dataset(chunks=(1024, 64), compression="gzip", fillvalue=1),
-    "checksums": dataset(chunks=(1024, 64), fletcher32=True),
-    "rows": dataset(shape=(2**40, 0)),
+    **attributes("options", JSON),
+    **attributes("failures", repeats('["",""],', head="[", tail='["",""]]')),
+    **attributes("inputs", repeats("[],", head='{"a":[', tail="[]]}")),
+    "a claim": claimed(),
+    "chunks": claimed(**CHUNKED),
+    "deflate": claimed(compression="gzip", fillvalue=1, **CHUNKED),
+    "zeros": claimed(chunks=(MB // 64, 64), compression=1, zeros=True),
+    "checksums": claimed(fletcher32=True, **CHUNKED),
+    "rows": claimed(2**40, 0),
+    "an endless file beside": claimed(external=[("/dev/zero", 0, h5py.h5f.UNLIMITED)]),
     "names": hdf5(lambda file, n: [file["4-6"].create_group(f"{i}") for i in range(5000 * n)]),
     "links": hdf5(lambda file, n: [file.__setitem__(f"l{i}", file["4-6/features"]) for i in range(400 * n)]),
-    "texts": hdf5(
-        lambda file, n: (
-            file["4-6"].pop("image"),
-            file["4-6"].create_dataset("image", data=np.full(n * MB // 2, b"ab")),
-        )
-    ),
+    "links out": hdf5(lambda file, n: [file.__setitem__(f"l{i}", OUT) for i in range(400 * n)]),
+    "texts": hdf5(lambda file, n: replace(file, "image", np.full(n * MB // 2, b"ab"))),
+    "images": hdf5(resize({3: 90_000})),
 }
+STORED = {  # kind of a file, the functions of an open one that read it, and the sizes that change
+    "model": ((model.read_terms, model.read_train_genes), {2: 100_000}),
+    "features": ((reading.read_image_metadata,), {3: 90_000}),
+    "predictions": ((predictions.read_predictions,), {2: 1, 3: 200_000}),
+    "checkpoint": ((dictionary.read_checkpoint,), {2: 200_000}),
+}
+# --- all ---
+
+
+def read_stored(path):
+    """Read a file of any kind as the next step reads it, after all checks."""
+    with reading.open_stored_file(path) as stored:
+        for read in STORED[stored.kind][0]:
+            read(stored, "4-6")
+    if stored.kind in ("features", "predictions"):
+        concatenation.read_part_contents(path)
 
 
 def read_rows(path):
-    deque(read_source_rows(path), maxlen=0)
+    deque(source_tables.read_source_rows(path), maxlen=0)
 
 
 def read_shown(path):
     """Read a file as `show`, `status` and `verify` do."""
-    read_summary(path)
-    for read in (verify_stored_file, describe_file):
-        try:
+    description.read_summary(path)
+    for read in (reading.verify_stored_file, description.describe_file):
+        with suppress(FlyannotError):
             read(path)
-        except Exception as error:
-            last = error
-    raise last
 
 
 def pictures(path):
@@ -625,30 +639,21 @@ def pictures(path):
     read_picture(path, "RGB")
 
 
-def corrections(path):
-    return read_corrections([path])
+def evaluated(path):
+    return [outcomes_from_json(groups) for groups in read_scores(path)["evaluated"].values()]
 
 
 def json_file(path):
     return read_json(path, what="scores", fix="")
 
 
-def bombs_of(kind, suffix, reads, makes):
+def bombs_of(kind, file, reads, makes):
     """Return the Bombs of a kind of file, for each function that reads it."""
     return {
-        f"{kind}: {name}{f' ({read.__name__})' if len(reads) > 1 else ''}": Bomb(f"t.{suffix}", read, make)
+        f"{kind}: {name}{f' ({read.__name__})' if len(reads) > 1 else ''}": Bomb(file, read, make)
         for name, make in makes.items()
         for read in reads
     }
-
-
-def packed_bombs(makes, names):
-    """Return functions that make some bombs eight times as large, and gzip them."""
-    return {name: lambda n, make=makes[name]: packed(make(8 * n)) for name in names}
-
-
-PACKED_CSV = packed_bombs(CSV, ("cells", "an open quote", "rows", "faulty rows", "unknown stages"))
-PACKED_OBO = packed_bombs(OBO, ("entries", "synonyms", "parents", "one line"))
 
 
 def drawing():
@@ -664,51 +669,49 @@ def photograph():
     return encoded(Image.fromarray(noise).resize((SIDE, SIDE)), "JPEG", quality=50)
 
 
+def long_table():
+    """Return a table of 100,000 images, gzipped."""
+    return gzip.compress((HEAD + "".join(f"{i}.png,g{i % 6000},4-6\n" for i in range(100_000))).encode(), 1)
+
+
 HONEST = {  # files that must be read: suffix, reader and bytes
     "a drawing": ("png", pictures, drawing),
     "a photograph": ("jpg", lambda path: read_picture(path, "RGB"), photograph),
-    "a table": (
-        "csv",
-        read_images,
-        lambda: packed(HEAD + b"".join(b"%d.png,g%d,4-6\n" % (i, i % 6000) for i in range(100_000))),
-    ),
+    "a table": ("csv", read_images, long_table),
     "a workbook": ("xls", read_rows, lambda: xls(b"")),
 }
 BOMBS = {
-    **bombs_of("csv", "csv", (read_images, read_rows), CSV),
-    **bombs_of("csv.gz", "csv", (read_images,), PACKED_CSV),
+    **bombs_of("csv", "t.csv", (read_images, read_rows), CSV),
+    **bombs_of("csv.gz", "t.csv", (read_images,), pack(CSV | WIDE_CSV)),
+    **bombs_of("terms", "t.csv", (read_annotations,), pack(TERMS)),
+    **bombs_of("corrections", "t.csv", (lambda path: read_corrections([path]),), pack(VERDICTS)),
+    **bombs_of("genes", "t.csv", (resolve.read_genes,), pack(GENES)),
+    **bombs_of("dump", "t.csv", (lambda path: bdgp.TABLES.rows(path, import_log.ImportLog()),), pack(DUMPS)),
+    **bombs_of("xlsx", "t.xlsx", (read_images,), XLSX),
+    **bombs_of("ods", "t.ods", (read_images,), ODS),
+    **bombs_of("xls", "t.xls", (read_images,), XLS),
+    **bombs_of("json", "t.json", (json_file, read_scores), JSON),
+    **bombs_of("scores", "t.json", (evaluated,), SCORES),
+    **bombs_of("cache", "checksums.json", (lambda path: _remove_damage(path.parent),), JSON),
+    **bombs_of("toml", "t.toml", (read_configuration,), TOML),
     **bombs_of(
-        "terms",
-        "csv",
-        (read_annotations,),
-        {
-            "rows": lambda n: packed(TERMS + b"a,4-6,b\n" * (n * 2 * MB)),
-            "terms": lambda n: packed(TERMS + b"".join(b"a,4-6,%x\n" % i for i in range(n * MB))),
-        },
+        "record",
+        RECORD,
+        (lambda path: read_record(path.parent),),
+        RECORDED,
     ),
-    **bombs_of(
-        "corrections",
-        "csv",
-        (corrections,),
-        {"rows": lambda n: packed(b"gene,stage_range,term,verdict\n" + b"a,4-6,b,add\n" * (n * MB))},
-    ),
-    **bombs_of("genes", "csv", (read_genes,), PACKED_CSV),
-    **bombs_of("xlsx", "xlsx", (read_images,), XLSX),
-    **bombs_of("ods", "ods", (read_images,), ODS),
-    **bombs_of("xls", "xls", (read_images,), XLS),
-    **bombs_of("json", "json", (json_file, read_scores), JSON),
-    **bombs_of("toml", "toml", (read_configuration,), TOML),
-    **bombs_of("obo", "obo", (read_ontology,), OBO),
-    **bombs_of("obo.gz", "obo", (read_ontology,), PACKED_OBO),
-    **bombs_of("npy", "npy", (open_matrix,), NPY),
-    **bombs_of("npz", "npz", (read_vectors,), NPZ),
-    **bombs_of("patterns", "npz", (read_patterns,), NPZ),
-    **bombs_of("parquet", "parquet", (read_vectors,), PARQUET),
-    **bombs_of("png", "png", (pictures,), PNG),
-    **bombs_of("jpeg", "jpg", (pictures,), JPEG),
-    **bombs_of("other", "png", (pictures,), OTHERS),
-    **bombs_of("tiff", "tif", (pictures,), TIFF),
-    **bombs_of("lif", "lif", (pictures,), LIF),
-    **bombs_of("czi", "czi", (pictures,), {"flat": czi}),
-    **bombs_of("hdf5", "h5", (read_shown,), HDF5),
+    **bombs_of("obo", "t.obo", (lambda path: find_parent_terms(read_ontology(path), ["a"]),), OBO),
+    **bombs_of("obo.gz", "t.obo", (lambda path: find_parent_terms(read_ontology(path), ["a"]),), pack(OBO)),
+    **bombs_of("npy", "t.npy", (open_matrix,), NPY),
+    **bombs_of("npz", "t.npz", (vectors.read_vectors,), NPZ),
+    **bombs_of("patterns", "t.npz", (wu2016.read_patterns,), PATTERNS),
+    **bombs_of("parquet", "t.parquet", (vectors.read_vectors,), PARQUET),
+    **bombs_of("png", "t.png", (pictures,), PNG),
+    **bombs_of("jpeg", "t.jpg", (pictures,), JPEG),
+    **bombs_of("other", "t.png", (pictures,), OTHERS),
+    **bombs_of("tiff", "t.tif", (pictures,), TIFF),
+    **bombs_of("lif", "t.lif", (pictures,), LIF),
+    **bombs_of("czi", "t.czi", (pictures,), {"flat": czi}),
+    **bombs_of("hdf5", "t.h5", (read_shown,), HDF5),
+    **bombs_of("stored", "t.h5", (read_stored,), {k: hdf5(resize(of[1]), k) for k, of in STORED.items()}),
 }

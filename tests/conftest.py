@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import gc
 import logging
 import os
 import re
@@ -31,6 +32,16 @@ _FIRST = ("test_ways_in.py", "test_cold_kernels.py", "test_workflow_engines.py",
 
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="one quick test of each law: see CONTRIBUTING.md")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Pause garbage collection: nearly all that importing and collecting the tests creates stays."""
+    gc.disable()
+    result = yield
+    gc.freeze()
+    gc.enable()
+    return result
 
 
 def pytest_collection_modifyitems(config, items):

@@ -3,8 +3,11 @@
 Tests wait for events, for at most `LIMIT_S`, which is longer than any busy machine needs.
 """
 
+import gc
+import logging
 import os
 import secrets
+import shlex
 import signal
 import subprocess
 import sys
@@ -80,6 +83,41 @@ def start_process(words, **options):
     """Start a process whose output is read; it ends with its test."""
     _started.append(begin(words, **({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options)))
     return _started[-1]
+
+
+def start_fork(line, *, prepare=lambda: None, **options):
+    """Start a command line of flyannot, with one job, in a copy of this process; it ends with its test.
+
+    The copy has imported all that the command needs, which takes a new process a second. It calls
+    `prepare()` first.
+    """
+    from flyannot.cli import group
+    from flyannot.cli.shared.exit_codes import run_click_group
+    from flyannot.files.hdf5.file_cache import close_cached_files
+
+    words = ["flyannot", *shlex.split(line)]
+    before = {*os.listdir("/dev/fd")}
+
+    def run():
+        code = 1
+        try:
+            for number in {*os.listdir("/dev/fd")} - before - {"0", "1", "2"}:
+                with suppress(OSError):  # Popen waits at a pipe until another program starts
+                    os.close(int(number))
+            close_cached_files()
+            gc.freeze()
+            logging.getLogger("flyannot").handlers.clear()
+            sys.argv = words
+            for number, name in enumerate(("stdin", "stdout", "stderr")):
+                setattr(sys, name, open(number, "w" if number else "r", buffering=1, closefd=False))  # noqa: SIM115
+            prepare()
+            code = run_click_group(group)
+            sys.stdout.flush()
+        finally:
+            os._exit(code)
+
+    # SIGXFSZ stays ignored, as Python has it.
+    return start_process(words, preexec_fn=run, restore_signals=False, **options)
 
 
 def end_processes():

@@ -18,13 +18,17 @@ from tests.campaign.trials import IN_CAMPAIGN
 KINDS = sorted({name.partition(":")[0] for name in BOMBS})
 PICTURES = ("jpeg", "other", "png", "tiff")
 QUICK = {  # one bomb of each cause that is quick
-    "csv": ("quotes (read_images)",),
+    "cache": (" [",),
+    "csv": ('ge_range\\n " (read_images)',),
     "hdf5": ("a claim",),
     "jpeg": ("a claim",),
-    "json": ("lists (read_scores)",),
+    "json": ("[ [], (read_scores)",),
     "npz": ("a claim",),
     "other": ("bmp of runs",),
+    "patterns": ("a wide mask",),
     "png": ("a claim within the limit",),
+    "record": ("a= [",),
+    "scores": ("thresholds of groups",),
     "tiff": ("strips", "a circle"),
     "xls": ("sheets",),
     "xlsx": ("entities",),

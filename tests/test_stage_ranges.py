@@ -15,7 +15,12 @@ from flyannot.pipeline.options import Selection
 STAGES = dict(zip(STAGE_RANGES, (range(1, 4), range(4, 7), (7, 8), (9, 10), (11, 12), range(13, 18))))
 
 
-@pytest.mark.parametrize("spelling", ["{}", "stage {}", " Stage{} ", "estadio {}", "Stadium_{}", "st. {}"])
+SPELLINGS = ("{}", "stage {}", " Stage{} ", "estadio {}", "Stadium_{}", "st. {}", "S{}", "{}.0")
+
+
+@pytest.mark.parametrize(
+    "spelling", [*SPELLINGS, "embryonic stage {}", "Stage-{}", "{0} to {0}", "BDGP {0}~{0}"]
+)
 def test_every_stage_lies_in_one_stage_range(spelling):
     for stage_range, stages in STAGES.items():
         assert {parse_stage_range(spelling.format(stage)) for stage in stages} == {stage_range}
@@ -46,9 +51,14 @@ def test_what_is_no_stage_is_unknown(text):
 
 
 def test_a_stage_within_other_words_is_suggested_and_not_taken():
-    for text, meant in (("fase 5", "5"), ("5 (blastoderm)", "5"), ("vaihe 4-6", "4-6"), ("Dec 6", None)):
+    known = ("fase 5", "5"), ("5 (blastoderm)", "5"), ("vaihe 4-6", "4-6"), ("Dec 6", None), ("5a", "5")
+    for text, meant in (*known, ("stages 4, 5, 6", "4-6"), ("stage 13+", "13")):
         with pytest.raises(InputError, match=f'Did you mean "{meant}"' if meant else "is a date"):
             parse_stage_range(text)
+    for text in ("3 h", "3 hpf", "2, 5 and 9"):  # hours, or several stage ranges
+        with pytest.raises(InputError) as caught:
+            parse_stage_range(text)
+        assert "Did you mean" not in caught.value.message
 
 
 DATES = {

@@ -63,6 +63,22 @@ def planted_signals(rng, n, n_features, n_atoms, *, n_nonzeros=10, noise=0.1):
     return X, Source(text, "synthetic")
 
 
+def decay_curves(rng, n, *, n_times=48, n_decays=80, noise=0.01):
+    """Return float32 curves (n, n_times), exponentials (n_decays, n_times), all of norm 1, and a `Source`.
+
+    A curve is the sum of three exponentials, and of Gaussian noise.
+    """
+    times, decays = np.linspace(20, 960, n_times), np.geomspace(10, 3000, n_decays)
+    D = np.exp(-times / decays[:, None])
+    Z = np.zeros((n, n_decays))
+    chosen = rng.random(Z.shape).argpartition(3, axis=1)[:, :3]
+    np.put_along_axis(Z, chosen, rng.uniform(0.2, 1, (n, 3)), axis=1)
+    X = Z @ D + noise * rng.normal(size=(n, n_times))
+    X, D = (np.float32(A / np.linalg.norm(A, axis=1, keepdims=True)) for A in (X, D))
+    text = f"{n:,} curves at {n_times} times, each of 3 of {n_decays} exponentials, noise {noise:g}"
+    return X, D, Source(text, "synthetic")
+
+
 def _embryo_patches(setup, n):
     """SIFT descriptors of embryo patches, centred, of norm 1: float64 (n, 128), `Source`."""
     given = patches_of(setup, n, "4-6")

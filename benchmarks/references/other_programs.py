@@ -37,12 +37,12 @@ def learn_by_spams(patches, held, initial, lam, n, n_epochs, batch_size):
     return graded | {"batch_size": batch_size, "eq_7": objective_by_eq_7(X.T, D.T, lam)}
 
 
-def encode_by_spams(patches, dictionary, lam, n, positive=False):
-    """Code the last n patches; `positive` if codes must not be negative."""
+def encode_by_spams(patches, dictionary, lam, n):
+    """Code the last n patches by spams.lasso."""
     X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
-    spams_codes(X, D, lam, positive=positive)
-    Z, (seconds,) = timed(lambda: spams_codes(X, D, lam, positive=positive))
-    return graded_codes(seconds, X, D, Z, lam, positive=positive)
+    spams_codes(X, D, lam)
+    Z, (seconds,) = timed(lambda: spams_codes(X, D, lam))
+    return graded_codes(seconds, X, D, Z, lam)
 
 
 def spams_codes(X, D, lam, *, tol=None, gram=None, positive=False):
@@ -56,6 +56,14 @@ def spams_codes(X, D, lam, *, tol=None, gram=None, positive=False):
     gram = D @ D.T if gram is None else gram  # in C's order, of which the transpose is in Fortran's
     options = {"lambda1": lam, "mode": 2, "numThreads": 1, "pos": positive}
     return spams.lasso(np.asfortranarray(X.T), Q=gram.T, q=(X @ D.T).T, **options).T.tocsr()
+
+
+def spams_pursuit(X, D, n_nonzeros):
+    """Codes of X with `n_nonzeros` non-zeros, CSR, by orthogonal matching pursuit; atoms have norm 1."""
+    import spams
+
+    columns = np.asfortranarray(X.T), np.asfortranarray(D.T)
+    return spams.omp(*columns, L=n_nonzeros, eps=0.0, numThreads=1).T.tocsr()
 
 
 def time_codes_at_batch_1(patches, initial, lam, n=16):

@@ -13,13 +13,11 @@ from benchmarks.rows import Rows
 from benchmarks.scc.learning import learned_dictionaries
 from benchmarks.workers import peak_mb
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.coders.cd import encode_nonnegative
 
 _SIZES_OF_ATOMS, _MAIN_SIZE = (500, 1000, 2000), 1000  # a quick run measures all methods at the main one
 _N_EPOCHS = 10  # of learning the dictionary
 _TOL = 1e-4
 _FIRST = "cd"  # that all are compared with
-_NONNEGATIVE = "non-negative"  # the same method, for codes that must not be negative
 _N_SLOW = 256  # patches for our other coders, and for scikit-learn, which takes milliseconds for one
 
 
@@ -56,9 +54,7 @@ def methods(setup, given, m, n):
         Method("flyannot", "warm", encode_beside_gemm, warmed, note=warm, is_minor=True),
         Method("gemm", "X D^T", multiply, all_, is_minor=True),
         *(Method("flyannot", coder, encode_beside_gemm, few | {"coder": coder}, **slow) for coder in others),
-        Method("flyannot", "non-negative", encode_beside_gemm, all_ | {"coder": _NONNEGATIVE}),
         Method("SPAMS", "lasso", other_programs.encode_by_spams, all_, "spams"),
-        Method("SPAMS", "non-negative", other_programs.encode_by_spams, all_ | {"positive": True}, "spams"),
         *(
             Method(sklearn, a, other_programs.encode_by_scikit_learn, few | {"algorithm": a}, sklearn, **slow)
             for a in ("lasso_cd", "lasso_lars")
@@ -81,8 +77,7 @@ def learned(setup, given, m):
 def encode_beside_gemm(patches, dictionary, lam, n, coder, start_from=None, kind="float32"):
     """Code by a coder, in turns with the bare product; `start_from` names a dictionary to warm up on."""
     X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
-    encode = encode_nonnegative if coder == _NONNEGATIVE else CODERS[coder]
-    X, D = X.astype(kind), D.astype(kind)
+    X, D, encode = X.astype(kind), D.astype(kind), CODERS[coder]
     start = None if start_from is None else encode(X, np.load(start_from), lam, tol=_TOL)
     product = np.empty((len(X), len(D)), kind)
 
@@ -91,8 +86,7 @@ def encode_beside_gemm(patches, dictionary, lam, n, coder, start_from=None, kind
 
     ours()
     Z, (seconds, gemm) = timed(ours, lambda: np.matmul(X, D.T, out=product))
-    graded = graded_codes(seconds, X, D, Z, lam, positive=coder == _NONNEGATIVE)
-    return graded | {"times_gemm": seconds / gemm}
+    return graded_codes(seconds, X, D, Z, lam) | {"times_gemm": seconds / gemm}
 
 
 def multiply(patches, dictionary, lam, n):
@@ -120,8 +114,6 @@ def _targets(rows):
     slow = [of("times_as_long", who="scikit-learn", variant=a) for a in ("lasso_cd", "lasso_lars")]
     gap, gemm = (of(name, who="flyannot", variant="cold") for name in ("worst_relative_gap", "times_gemm"))
     yield Target("m=1000: SPAMS lasso over ours", of("times_as_long", who="SPAMS", variant="lasso"), 20)
-    positive = of("times_as_long", who="flyannot", variant="non-negative")
-    yield Target("m=1000: our non-negative codes over ours", positive, 1.5, at_least=False)
     yield Target("m=1000: scikit-learn's quicker over ours", min(filter(None, slow), default=None), 100)
     yield Target("m=1000: largest relative duality gap", gap, _TOL, at_least=False)
     yield Target("m=1000: ours over the bare product", gemm, 3, at_least=False)

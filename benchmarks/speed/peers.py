@@ -22,7 +22,7 @@ def measure_times_to_an_objective(setup):
     """Measure the time and the objective of every learner after some epochs."""
     rows = Rows()
     sources = []
-    for data, (problem, n, source) in _problems(setup).items():
+    for data, (problem, n, source) in problems_of(setup).items():
         sources.append(source)
         found = compare_methods(setup, _methods(problem, n), data=data)
         quick = found[0]["trace"]
@@ -47,7 +47,7 @@ def _panel(rows):
     return rows.panel(rows[0]["data"], "program", "seconds", "objective", "processor seconds", x_log=True)
 
 
-def _problems(setup):
+def problems_of(setup):
     """Return by data set: the arguments of all learners, the number of samples, and the `Source`."""
     m = setup.sizes["n_atoms"]
     given = patches_of(setup, setup.sizes["n_patches"])

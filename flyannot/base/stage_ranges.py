@@ -4,7 +4,7 @@ import logging
 import re
 
 from flyannot.base.dates import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spreadsheet_date
-from flyannot.base.errors import InputError, did_you_mean
+from flyannot.base.errors import InputError
 from flyannot.base.options import OptionType
 from flyannot.base.text import fold
 
@@ -17,7 +17,13 @@ NO_STAGE_RANGE = "all"  # takes the place of a stage range in files that are mad
 _LAST_STAGES = {name: int(name.partition("-")[2]) for name in STAGE_RANGES} | {"13-16": 17}
 _STAGES = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?", re.ASCII)
 STAGE_WORDS = "stages stage stadium stadien stade estadio etapa estágio stadio stadie"
-_STAGE_WORD = re.compile(rf"(?:{fold(STAGE_WORDS).replace(' ', '|')}|stg|st)(?![^\W\d_])[.:-]?")
+# The words that a stage range may have before and between its numbers -> what they stand for.
+_WORDS = dict.fromkeys(f"{fold(STAGE_WORDS)} stg st s range bdgp embryo embryonic embryonal".split(), "")
+_WORDS |= dict.fromkeys(("to", "through", "until", "bis", "a"), "-")
+_WORD = re.compile(r"([^\W\d_]+)[.:-]?")
+_BETWEEN = re.compile(r"[~〜]|\.{2,}")
+_WHOLE_NUMBER = re.compile(r"(?<=\d)\.0+(?![\d.])")  # 5.0, as programs write a column with empty cells
+_HOURS = re.compile(r"(?<![^\W\d_])(?:h|hrs?|hours?|hpf|ael|min)(?![^\W\d_])")
 _FIX = f"use one of {', '.join(STAGE_RANGES)}, or one stage, such as 5"
 
 
@@ -48,9 +54,18 @@ def parse_stage_range(text):
             f'"{text}" is a date, which a spreadsheet made from {meant}',
             fix=f"write {meant}; {TEXT_COLUMN_ADVICE}",
         )
-    within = next((found[0] for found in _STAGES.finditer(plain) if _overlapping_ranges(found[0])), "")
-    meant = did_you_mean(plain, STAGE_RANGES) or (within and f' Did you mean "{within}"?')
-    raise InputError(f'unknown stage range "{text}".{meant}', fix=_FIX)
+    raise InputError(f'unknown stage range "{text}".{_suggest_stages(fold(str(text)))}', fix=_FIX)
+
+
+def _suggest_stages(text):
+    """Return a sentence with the stages that a text in small letters may mean, such as 5 or 4-6, or "".
+
+    All numbers in the text must lie in one stage range, and must not be hours.
+    """
+    numbers = sorted(set(map(int, re.findall(r"\d{1,4}", text))))
+    stages = "-".join(map(str, dict.fromkeys(numbers[:1] + numbers[-1:])))
+    is_one = len(_overlapping_ranges(stages)) == 1 and not _HOURS.search(text)
+    return f' Did you mean "{stages}"?' if is_one else ""
 
 
 def recover_stage_range(text):
@@ -96,9 +111,14 @@ def match_stage_range_name(text):
 
 
 def _normalise(text):
-    """Return a text in lower case, with plain dashes and without spaces or a leading word such as "stage"."""
-    plain = fold(str(text)).replace(" ", "").replace("_", "-")
-    return _STAGE_WORD.sub("", plain, count=1)
+    """Return a text in lower case, with plain dashes and without spaces or words such as "stage".
+
+    Words such as "to" become dashes.
+    """
+    plain = fold(str(text)).replace("_", "-")
+    plain = _WORD.sub(lambda found: _WORDS.get(found[1], found[0]), plain)
+    plain = _WHOLE_NUMBER.sub("", _BETWEEN.sub("-", plain))
+    return plain.replace(" ", "")
 
 
 def _overlapping_ranges(plain):

@@ -11,6 +11,9 @@ from importlib.resources import files
 _MAX_LENGTH = 60  # characters of one value
 _UNFIT_FOR_CELLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters, half pairs
 _ENTITY = re.compile(r"&#?\w+;")
+_TAG = re.compile(r"</?(?:i|b|em|u|sub|sup|up|down)>", re.IGNORECASE)  # FlyBase writes <up> for sup
+_QUOTATION_MARKS = "“”„‟«»"
+_FLYBASE_NUMBER = re.compile(r"fbgn(\d+)", re.IGNORECASE | re.ASCII)
 _ERROR_VALUES = [  # in any language: ###, #REF!, #n/a, #N/A N/A, Err:502; others only in capitals: #NV
     re.compile(r"#+|#[¡¿]?[^\W\d_].*[!?]|#[^\W\d_]{1,2}/[^\W\d_]+( .*)?"),
     re.compile(r"(?:err[^\W\d]*|fehler|fout|fel|feil|hiba|b[lł]ad|chyba|virhe|hata|ошибка) ?: ?5\d\d"),
@@ -112,14 +115,17 @@ def _unknown_words():
 def clean_name(text):
     """Return a name with its HTML entities decoded, such as &alpha;, and without invisible characters.
 
-    Every run of spaces, also of other kinds, becomes one space.  A name that no table can hold stays as it
-    was.
+    HTML tags such as <i>, and quotation marks around the name, are removed.  Every run of spaces, also of
+    other kinds, becomes one space.  A FlyBase number begins with FBgn.  A name that
+    no table can hold stays as it was.
     """
-    if text.isascii() and "&" not in text and "  " not in text:
+    if found := _FLYBASE_NUMBER.fullmatch(text):
+        return f"FBgn{found[1]}"
+    if text.isascii() and "&" not in text and "<" not in text and "  " not in text:
         return text
-    decoded = html.unescape(text) if _ENTITY.search(text) else text
+    decoded = _TAG.sub("", html.unescape(text) if _ENTITY.search(text) else text)
     visible = "".join(c for c in decoded if unicodedata.category(c) != "Cf")
-    return " ".join(visible.split()) if is_valid_cell(decoded) else text
+    return " ".join(visible.strip(_QUOTATION_MARKS).split()) if is_valid_cell(decoded) else text
 
 
 def escape_unprintable(text, *, keep="\n\t"):

@@ -28,7 +28,7 @@ _DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?: .*)?", re.ASCII
 _DATE_WITH_NAME = re.compile(r"\d{1,2}\.?[-./ ][^\W\d_]+\.?[-./ ](\d{4}|\d{2})")  # 30-Jan-2026
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Correction:
     """One row of a table of corrections: the verdict of a curator on one term of one gene.
 
@@ -70,7 +70,8 @@ COLUMNS = tuple(column.name for column in fields(Correction) if column.compare)
 def read_corrections(paths):
     """Read the corrections of some tables, one after the other.
 
-    A curator without a name is named after the table.  A row without FlyBase number gets the number that
+    A curator without a name is named after the table.  Names that differ in capitals only are one curator,
+    with the first spelling.  A row without FlyBase number gets the number that
     its symbol has elsewhere in these tables, if there is only one.  Rows that wait for a decision are
     left out.
 
@@ -89,10 +90,13 @@ def read_corrections(paths):
     for correction in corrections:
         if correction.fbgn:
             fbgns[correction.gene].add(correction.fbgn)
-    return [
-        replace(c, fbgn=min(fbgns[c.gene])) if not c.fbgn and len(fbgns[c.gene]) == 1 else c
-        for c in corrections
-    ]
+    names = {c.curator.casefold(): c.curator for c in reversed(corrections)}
+    read = []
+    for c in corrections:
+        fbgn = min(fbgns[c.gene]) if not c.fbgn and len(fbgns[c.gene]) == 1 else c.fbgn
+        decides = "; ".join(names.get(name.casefold(), name) for name in c.decided_curators)
+        read.append(replace(c, fbgn=fbgn, curator=names[c.curator.casefold()], decides=decides))
+    return read
 
 
 def format_corrections(corrections):

@@ -39,7 +39,7 @@ from flyannot.dataset.paths import (
 from flyannot.dataset.table_warnings import (
     abbreviate_names,
     bdgp_terms,
-    normalise_name,
+    normalise_gene,
     raise_errors,
     split_terms,
     unify_capitals,
@@ -50,6 +50,7 @@ from flyannot.dataset.table_warnings import (
 )
 from flyannot.files.atomic_file import write_text
 from flyannot.files.tables import format_table, read_table, write_table
+from flyannot.files.text_files import row_limit
 from flyannot.images.address import TURNS, add_turn, address_from_name
 
 log = logging.getLogger("flyannot")
@@ -161,6 +162,7 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
             without_name.append(f'line {line}, column "{absent[0]}": "{cell}"')
             continue
         for n, name in more:
+            cells[n] = clean_name(cells[n]) if name == "fbgn" else cells[n]
             if cells[n] and is_unknown(cells[n], name):
                 emptied.append(f'line {line}, column "{name}": "{cells[n]}"')
                 cells[n] = ""
@@ -310,6 +312,8 @@ class Annotations:
         """
         if fbgn in self._gene_ids:
             return fbgn
+        if not fbgn and gene in self._gene_ids and gene.startswith("FBgn"):
+            return gene
         known = self.genes_by_symbol.get(gene, ())
         if len(known) != 1:
             return None
@@ -381,6 +385,7 @@ def read_annotations(
     lines = []
     several = []
     nameless = []
+    most = row_limit(table) if table.is_file() else 0
     for line, cells in read_gene_rows(table, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS, found):
         gene, stage_range, cell, *more = cells
         text = " ".join(cell.split())
@@ -393,6 +398,9 @@ def read_annotations(
                 continue
             rows.append((gene, stage_range, term, *more))
             lines.append(line)
+        if len(rows) > most:
+            what = f"{table} has more than {most:,} terms, too many for its size"
+            raise InputError(what, fix="give each term a row, and each row once")
     if not rows and not found:
         fix = "add one row per gene, stage range and term"
         found.append(InputError(f"{table} has no term", fix=fix))
@@ -604,13 +612,13 @@ def _list_genes_without_images(images, annotations, stage_ranges):
     absent = sorted({g for g, s in annotations.terms_by_gene.keys() - here if s in stage_ranges})
     alike = defaultdict(set)
     for image in images:
-        alike[normalise_name(image.gene)].add((image.gene, image.fbgn))
+        alike[normalise_gene(image.gene)].add((image.gene, image.fbgn))
     hinted = []
     others = []
     for gene_id in absent:
         symbol = symbols[gene_id]
         has_number = symbol != gene_id  # two FlyBase numbers are two genes, even if the symbols are similar
-        of_images = alike[normalise_name(symbol)]
+        of_images = alike[normalise_gene(symbol)]
         close = sorted(g for g, fbgn in of_images if g != symbol and not (fbgn and has_number))
         if close:
             hinted.append(f'{symbol}: did you mean "{close[0]}"?')

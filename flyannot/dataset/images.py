@@ -103,10 +103,8 @@ def read_folder(folder, stage_range, *, is_recursive=False):
         raise InputError(f"no such folder: {folder}", fix="name a folder of images")
     place = find_table_folder(folder, IMAGES) if stage_range is None else None
     if place:
-        raise InputError(
-            f"{folder} has no stage range, but {place} has an {IMAGES}",
-            fix=f"name {place}, or add --stage-range",
-        )
+        what = f"{folder} has no stage range, but {place} has an {IMAGES}"
+        raise InputError(what, fix=f"name {place}, or add --stage-range")
     listing = list_pictures(folder, is_recursive=is_recursive)
     if not listing.names:
         there = f", but {listing.left_out}" if listing.left_out else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.dataset.table_warnings import warn_about
+from flyannot.dataset.table_warnings import MOST_LISTED, warn_about
 from flyannot.images.address import file_name_part
 
 log = logging.getLogger("flyannot")
@@ -98,6 +98,11 @@ def find_annotation_table(path):
     return find_table(path, ANNOTATIONS)
 
 
+def is_data_set_table(path):
+    """Return True if a file has the name of a table of a data set, in any format."""
+    return path.with_suffix(".csv").name in (IMAGES, ANNOTATIONS) and path.suffix in TABLE_SUFFIXES
+
+
 def has_table(folder, name):
     """Return True if a folder holds the table."""
     return _table_in(Path(folder), name) is not None
@@ -176,12 +181,12 @@ class ImagePaths:
         if not self._missing:
             return
         shown = []
-        for number, (name, line) in enumerate(self._missing):
+        for number, (name, line) in enumerate(self._missing[:MOST_LISTED]):
             suggestion = self._suggest_name(name) if number < _MOST_SOUGHT else ""
             shown.append(f'"{name}" (line {line}{suggestion})')
         places = dict.fromkeys(os.path.normpath(place) for place, _ in self._listings(self._missing[0][0]))
         where = f"; looked for in {' and '.join(places)}"
-        warn_about(table, shown, "image is missing", "images are missing", where)
+        warn_about(table, shown, "image is missing", "images are missing", where, n=len(self._missing))
 
     def _find(self, name):
         tail = name.rpartition("/")[2]

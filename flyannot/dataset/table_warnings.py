@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 
 from flyannot.base.dates import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spreadsheet_date
 from flyannot.base.errors import InputError
@@ -24,13 +25,19 @@ from flyannot.files.tables import suggest_header_words
 log = logging.getLogger("flyannot")
 
 _MOST_NAMED = 3
+MOST_LISTED = 1000  # places below one another; a table may have a million
+_MOST_LETTERS = 500  # of a place
 _LEAST_LETTERS = 4  # a shorter word must be right in every letter
 _LONG = 8  # a word of so many letters may have two wrong ones
 _MOST_CHECKED = 200  # unknown terms that are checked, the rarest first
 _MOST_OTHERS = 200  # unknown terms that others are compared with, the most frequent first
 _FEW = 2  # a term of so few genes may be misspelt,
 _RARER = 5  # and so may one that is so many times rarer than the right one
-_SEPARATORS = re.compile(r"[;|]")
+_SEPARATORS = re.compile(r"[;；|•]")
+_OTHER_SEPARATORS = (r"[,，、]", r" / ", r"/", r"[&+]", r" and ")  # they may be part of a term, too
+_LIST_SIGNS = "[]()\"' "  # around the terms of a list, as programs write it
+_ISOFORM = re.compile(r"^dmel\\|-[rp][a-z]$", re.IGNORECASE)  # parts of Dmel\Dl-RA that are not the gene
+_REMARK = re.compile(r"\(.*\)|\[.*\]")  # pole cell (weak)
 _SIGNS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"\d(?:[.,]\d*)?e[+-]?\d+", re.ASCII)  # 2.00E+05
@@ -70,7 +77,7 @@ def raise_errors(where, faults):
 def warn_about(table, named, one, many, more="", *, n=None):
     """Log a warning about some places in a table, if there are any.
 
-    Up to three places are named in the line, more below one another.
+    Up to three places are named in the line, more below one another, the first 1,000 at most.
 
     Parameters
     ----------
@@ -81,10 +88,12 @@ def warn_about(table, named, one, many, more="", *, n=None):
     n : number of places, if a text names several
     """
     if named:
+        n = n or len(named)
+        named = [name[:_MOST_LETTERS] for name in named[:MOST_LISTED]]
         names = (
             abbreviate_names(named) if len(named) <= _MOST_NAMED else "".join(f"\n  {name}" for name in named)
         )
-        log.warning("warning: %s: %s: %s%s", table.name, pluralise(n or len(named), one, many), names, more)
+        log.warning("warning: %s: %s: %s%s", table.name, pluralise(n, one, many), names, more)
 
 
 def unify_capitals(terms, known):
@@ -117,14 +126,26 @@ def normalise_name(name):
     return _SIGNS.sub("", unicodedata.normalize("NFC", name).casefold())
 
 
+def normalise_gene(name):
+    """Return the symbol of a gene in small letters and without signs, isoform and species."""
+    return normalise_name(_ISOFORM.sub("", name))
+
+
 def split_terms(cell):
-    """Return the terms of a cell: separated by ; and |, and by commas if all parts are terms of BDGP."""
+    """Return the terms of a cell: separated by ; and |, and in other ways if all parts are terms of BDGP."""
     term = " ".join(cell.split())
     parts = [part for part in map(str.strip, _SEPARATORS.split(term)) if part]
     if len(parts) == 1:
-        by_commas = [part for part in map(str.strip, term.split(",")) if part]
-        parts = by_commas if by_commas and bdgp_terms().issuperset(by_commas) else parts
+        parts = next((some for some in _split_otherwise(term) if bdgp_terms().issuperset(some)), parts)
     return parts or [term]
+
+
+def _split_otherwise(term):
+    """Yield the parts of a term between commas, then between slashes, and so on, if there are separators."""
+    for separator in () if term in bdgp_terms() else _OTHER_SEPARATORS:
+        parts = re.split(separator, term, flags=re.IGNORECASE)
+        if len(parts) > 1:
+            yield [part.strip(_LIST_SIGNS) for part in parts if part.strip(_LIST_SIGNS)]
 
 
 def warn_about_terms(table, terms_of_genes, known=()):
@@ -136,6 +157,10 @@ def warn_about_terms(table, terms_of_genes, known=()):
     near = find_misspelt_terms(counts, bdgp_terms().union(known))
     shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
     warn_about(table, shown, "term looks misspelt", "terms look misspelt")
+    doubtful = (term for term in counts if term not in known and term not in near)
+    joined = [f'"{term}"' for term in doubtful if bdgp_terms().intersection(chain(*_split_otherwise(term)))]
+    what = "several terms that are not separated by ;"
+    warn_about(table, joined, f"term may be {what}", f"terms may be {what}")
 
 
 def is_mangled(name):
@@ -192,7 +217,7 @@ def find_misspelt_terms(counts, known):
 
 def _is_near(term, other, known_words):
     """Return True if two terms differ in capitals, spaces and signs only, or in one misspelt word."""
-    if normalise_name(term) == normalise_name(other):
+    if normalise_name(other) in (normalise_name(term), normalise_name(_REMARK.sub("", term))):
         return True
     words = term.casefold().split()
     other_words = other.casefold().split()

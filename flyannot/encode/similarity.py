@@ -24,6 +24,7 @@ _N_SPREAD = 2000  # images from which the axes are computed
 N_LEAST = 10  # patterns of a map; fewer are better shown as a list
 _PERPLEXITY = 30  # about the number of neighbours of a pattern in a map
 _N_MAP_AXES = 50  # axes from which a map is computed
+_MAP_STEPS = 500  # twice as many keep no more neighbours
 _NO_VARIANCE = 1e-6  # relative to the largest variance; a smaller one is a rounding error
 
 
@@ -170,7 +171,8 @@ def map_patterns(directions):
         start = np.zeros((len(axes), 2), np.float32)  # the first two axes, small
         start[:, : axes.shape[1]] = axes[:, :2]
         start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
-        learned = TSNE(perplexity=min(_PERPLEXITY, (n_patterns - 1) / 3), init=start, random_state=0)
+        perplexity = min(_PERPLEXITY, (n_patterns - 1) / 3)
+        learned = TSNE(perplexity=perplexity, init=start, max_iter=_MAP_STEPS, random_state=0)
         places = _principal(learned.fit_transform(axes.astype(np.float32)).astype(np.float64), 2)
     low, high = places.min(axis=0), places.max(axis=0)
     return (places - low) / np.where(high > low, high - low, 1)

@@ -26,7 +26,7 @@ from flyannot.sparse.fit import (
     run_epoch,
     unscaled_record,
 )
-from flyannot.sparse.learners import LEARNERS
+from flyannot.sparse.learners import LEARNERS, check_takes_positive
 from flyannot.sparse.stored_codes import PositiveConstraints
 
 _NOISE = 0.01  # noise of repeated initial atoms, as in scikit-learn; six other ways ended within 2%
@@ -55,7 +55,7 @@ class DictionaryLearning(BaseSparseCoder):
     learner_params : dict, optional
         The learner's own options, such as {"variant": "released"} for scc; docs/commands.md lists them.
     positive_code, positive_dict : bool
-        Whether codes, or the entries of atoms, must not be negative; scc only.
+        Whether codes, or the entries of atoms, must not be negative; not for lagrange-dual and dssc.
     random_state : int, RandomState, Generator or None
 
     Other Parameters
@@ -270,10 +270,8 @@ class DictionaryLearning(BaseSparseCoder):
 
     def _positive(self):
         positive = PositiveConstraints(bool(self.positive_code), bool(self.positive_dict))
-        if any(positive) and not LEARNERS[self.learner].takes_positive:
-            raise InputError(
-                f"the learner {self.learner} cannot exclude negative values", fix='choose learner="scc"'
-            )
+        if any(positive):
+            check_takes_positive(self.learner)
         return positive
 
     def _initial_atoms(self, X, rng):

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from flyannot.base.errors import InputError
 from flyannot.dataset.ontology import IdColumns, read_ontology
-from flyannot.export import EXPORTERS
+from flyannot.export import EXPORTERS, all_formats
 from flyannot.files.atomic_file import atomic_write
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.pipeline.engine.inputs import choose_stage_ranges
 from flyannot.pipeline.engine.task import locked_output
 
 
@@ -34,16 +35,16 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
     out = Path(out)
     with open_stored_file(path) as stored:
         if stored.kind not in EXPORTERS:
-            raise InputError(
-                f"{stored.path} holds {stored.kind}, which cannot be exported",
-                fix=f"name {' or '.join(EXPORTERS)}",
-            )
+            what = f"{stored.path} holds {stored.kind}, which cannot be exported"
+            raise InputError(what, fix=f"name {' or '.join(EXPORTERS)}")
         write = EXPORTERS[stored.kind][to]
         if ontology and stored.kind != "predictions":
             raise InputError(f"{stored.kind} have no place for ids", fix="export predictions, or no ids")
         more = {"ids": IdColumns(read_ontology(*ontology))} if ontology else {}
-        for stage_range in stage_ranges:
-            stored.datasets(stage_range)
-        chosen = [s for s in stored.stage_ranges if s in (stage_ranges or stored.stage_ranges)]
+        suffix = out.suffix[1:].lower()
+        if suffix != to and suffix in all_formats():
+            fix = f"name it {out.with_suffix(f'.{to}')}, or use --to {suffix}"
+            raise InputError(f"{out} would be {to}, and its name says {suffix}", fix=fix)
+        chosen = choose_stage_ranges([stored], stage_ranges)
         with locked_output(out, [path, *ontology], force=force), atomic_write(out) as beside:
             write(stored, chosen, beside, **more)

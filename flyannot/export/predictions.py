@@ -116,10 +116,8 @@ def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
             named = (dict(zip(columns, row)) for row in rows)
             answered += [row | {"gene": row["gene"] or row["image"]} for row in named if row["answer"] == YES]
             if len(rows) >= _MOST_ROWS:
-                raise InputError(
-                    f"{len(rows):,} predictions of stage range {stage_range} are too many for Excel",
-                    fix="export with --to csv, or annotate fewer genes at a time",
-                )
+                what = f"{len(rows):,} predictions of stage range {stage_range} are too many for Excel"
+                raise InputError(what, fix="export with --to csv, or annotate fewer genes at a time")
             _write_sheet(workbook.add_worksheet(f"stages {stage_range}"), columns, rows)
         cells = [[row[name] for name in _SUGGESTED_COLUMNS] for row in answered[: _MOST_ROWS - 1]]
         _write_sheet(in_short, _SUGGESTED_COLUMNS, cells, workbook.add_format({"num_format": "0.00"}))

@@ -283,10 +283,8 @@ def atomic_folder(folder, inputs=(), *, force=False):
         raise InputError(f"{named} is a file, not a folder", fix="name another folder")
     with lock_output(folder):
         if not force and folder.is_dir() and any(folder.iterdir()):
-            raise InputError(
-                f"the folder {named} is not empty",
-                fix="name a new folder, or add --force to write into this one",
-            )
+            what = f"the folder {named} is not empty"
+            raise InputError(what, fix="name a new folder, or add --force to write into this one")
         staged = folder.with_name(f".{folder.name}.{os.getpid()}.new")
         try:
             with explain_write_errors(folder):

@@ -93,10 +93,8 @@ class MatrixFile:
         if is_wrong.any():
             row, column = np.argwhere(is_wrong)[0].tolist()
             remedy = f"replace it by a number up to {LARGEST_NUMBER:g}, or leave out the row"
-            raise DataError(
-                f"{self.path} has {X[row, column]} in row {block.start + row}, column {column}, from 0",
-                fix=f"{remedy}; --learner modl takes nan as missing",
-            )
+            what = f"{self.path} has {X[row, column]} in row {block.start + row}, column {column}, from 0"
+            raise DataError(what, fix=f"{remedy}; --learner modl takes nan as missing")
         return X
 
 
@@ -140,10 +138,8 @@ def open_matrix(path):
         raise DataError(f"{path} is empty: it has {shape[0]} rows and {shape[1]} columns", fix=_FIX)
     n_bytes = math.prod(shape) * dtype.itemsize
     if identity[0] != offset + n_bytes:
-        raise DataError(
-            f"{path} is damaged: its numbers take {identity[0] - offset:,} bytes, not {n_bytes:,}",
-            fix=f"copy the file again, or {_FIX}",
-        )
+        what = f"{path} is damaged: its numbers take {identity[0] - offset:,} bytes, not {n_bytes:,}"
+        raise DataError(what, fix=f"copy the file again, or {_FIX}")
     return MatrixFile(Path(path), shape, dtype, "F" if is_fortran else "C", offset, identity)
 
 

@@ -29,6 +29,7 @@ log = logging.getLogger("flyannot")
 _GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # cells whose apostrophe is removed when they are read
 _NEEDS_GUARD = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is not a formula
+_NO_NAME = re.compile(r"|Unnamed: \d+")  # the second is by pandas
 _COLUMNS_SHOWN = 30  # names of columns in a message, and characters of each name
 _SEPARATORS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # Excel reads this line and hides it
@@ -124,6 +125,8 @@ def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_e
     n_columns = len(header)
     names = [(header + [""])[place] for place in places]
     is_workbook = _is_workbook(path)
+    unnamed = [k for k in range(min(places), n_columns) if _NO_NAME.fullmatch(header[k])]
+    unread = []  # cells to the right of the first column, in columns without a name
     filled = [column for column, name in enumerate(required) if name not in may_be_empty]
     for line, row, fault in rows:
         if len(faults or ()) > _MAX_FAULTS:
@@ -143,7 +146,12 @@ def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_e
                 raise error
             faults.append(error)
             continue
+        if beside := " ".join([row[k] for k in unnamed] + row[n_columns:]).strip():
+            unread.append(f'"{escape_unprintable(beside[:_COLUMNS_SHOWN], keep="")}" in line {line}')
         yield line, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
+    if unread:
+        what = f"cells in columns without a name are not read ({len(unread):,} rows), such as {unread[0]}"
+        log.warning("warning: %s: %s", path.name, what)
 
 
 def write_table(path, columns, rows):
@@ -261,6 +269,10 @@ def _find_columns(path, header, required, optional, meant, may_lack):
         if not alike and name in required:
             short = [column for column in others if len(column) < _MOST_LONGER * len(name)]
             alike = [column for column in short if did_you_mean(name, [_plain_name(column)])]
+        numbered = [column for column in others if re.fullmatch(rf"{name}_?\d+", _plain_name(column))]
+        if len(numbered) > 1:
+            what = f"{path} has several columns for {name}: {', '.join(numbered)}"
+            raise InputError(what, fix=f"write a row for each, with one column called {name}")
         if alike:
             found[name] = alike[0]
     may_be = ", ".join(f'"{column}" may be "{name}"' for name, column in found.items())
@@ -269,7 +281,7 @@ def _find_columns(path, header, required, optional, meant, may_lack):
         raise MissingColumnsError(
             f'{path} has no column "{needed[0]}", only {_list_columns(header)}'
             + (f". The column {may_be}" if found else ""),
-            words=found if meant else {},  # other tables have no option --columns
+            words=found if meant and found.keys() >= set(needed) else {},  # other tables have no --columns
             fix=f"name the columns {', '.join(required)} in one line of the table",
         )
     if found:
@@ -372,7 +384,12 @@ def _csv_rows(path, required):
     head = list(islice(lines, _MAX_ROWS_ABOVE))
     named = _SEPARATOR_LINE.fullmatch(head[0].strip(" \r\n")) if head else None
     separator = named[1] if named else _find_separator(head, required)
-    rows = parse_csv_rows(chain(head, lines), separator)
+    lines = chain(head, lines)
+    _, first, _ = next(parse_csv_rows(head[:1], separator), (0, [], ""))
+    if len(first) == 1 and separator in first[0] and _has_columns(first[0].split(separator), required):
+        # Excel writes each row of a file with another separator than its own as one quoted cell.
+        lines = ("".join(cells) for _, cells, _ in parse_csv_rows(lines, separator))
+    rows = parse_csv_rows(lines, separator)
     return islice(rows, 1, None) if named else rows
 
 

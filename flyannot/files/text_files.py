@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import stat
+import sys
 import tomllib
 import zlib
 
@@ -24,7 +25,7 @@ MAX_LINE_FILE_BYTES = 2**30  # of a file that is read line by line, unpacked
 _FREE_BYTES = 300_000_000  # of memory that reading any file may take
 _BYTES_PER_BYTE = 50  # of memory in addition, for each byte of the file
 _COPIES = 3  # of unpacked contents that a reader may have at once
-_ROW_BYTES = 500  # of memory that one row of a table takes when it is read
+_ROW_BYTES = 600  # of memory that one row of a table takes when it is read
 _MAX_LINE = 2**21  # characters of a line
 _MAX_TOML = 2**20  # characters; names take 150 times their size
 _NOT_UTF8 = re.compile(r"[\udc80-\udcff]")  # characters that `surrogateescape` makes of such bytes
@@ -120,7 +121,7 @@ def read_lines(path, *, fix):
     InputError
         If the file cannot be read or unpacked, is too large unpacked, or has too many or too long lines.
     """
-    n_letters = 0
+    n_bytes = 0
     is_warned = False
     try:
         most = unpacked_size_limit(path, MAX_LINE_FILE_BYTES)
@@ -133,8 +134,8 @@ def read_lines(path, *, fix):
             errors = "surrogateescape" if encoding == "utf-8-sig" else "replace"
             text = io.TextIOWrapper(file, encoding=encoding, errors=errors, newline="")
             for number, line in enumerate(iter(lambda: text.readline(_MAX_LINE), ""), start=1):
-                n_letters += len(line)
-                if n_letters >= most:
+                n_bytes += sys.getsizeof(line)  # a wide letter makes all letters of its line take four bytes
+                if n_bytes >= most:
                     raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=fix)
                 if number > most_lines:
                     raise InputError(f"{path} has more than {most_lines:,} lines for its size", fix=fix)

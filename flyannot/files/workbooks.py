@@ -40,6 +40,8 @@ _PASSWORD = "is protected by a password", "open it, remove the password, and sav
 def read_sheet(path):
     """Read the first sheet of a workbook that is not hidden and not empty.
 
+    A sheet with the name of the file, such as images, is taken first.
+
     Parameters
     ----------
     path : Path of the workbook
@@ -68,7 +70,7 @@ def read_sheet(path):
 
 
 def _first_rows(path, sheets):
-    """Yield the rows of the first sheet that has any.
+    """Yield the rows of the sheet with the name of the file, or of the first sheet, that has any.
 
     Parameters
     ----------
@@ -77,7 +79,8 @@ def _first_rows(path, sheets):
     """
     n_cells = n_rows = 0
     most_rows = row_limit(path)
-    for name, rows in sheets:
+    wanted = Path(path).stem.casefold()
+    for name, rows in sorted(sheets, key=lambda sheet: str(sheet[0]).casefold() != wanted):
         is_empty = True
         for line, cells in rows:
             n_cells += len(cells) + 1
@@ -237,15 +240,24 @@ def _xlsx_rows(archive, part, cell_text):
 
     `cell_text` is a function from the XML element of a cell to its text.
     """
-    line = 0
+    line = n_hidden = 0
     for row in _read_elements(archive, part, "row"):
         line = int(row.get("r", line + 1))
+        n_hidden += row.get("hidden") in ("1", "true")
         cells = []
         for cell in row:
             column = _column_index(cell.get("r", "")) if cell.get("r") else len(cells)
             cells += [""] * (column + 1 - len(cells))
             cells[column] = cell_text(cell)
         yield line, cells
+    _warn_of_hidden_rows(archive, n_hidden)
+
+
+def _warn_of_hidden_rows(archive, n_hidden):
+    """Log that rows are read that a spreadsheet program does not show, if there are any."""
+    if n_hidden:
+        what = f"hidden rows ({n_hidden}) are read, too; delete them if they do not count"
+        log.warning("warning: %s: %s", Path(archive.filename).name, what)
 
 
 def _column_index(place):
@@ -303,7 +315,7 @@ def _ods_sheets(archive):
 
 def _ods_rows(archive, number):
     """Yield (line, cells) of the rows of the sheet with this number in an .ods file."""
-    line = 0
+    line = n_hidden = 0
     present = -1
     for element in _read_elements(archive, "content.xml", "table-row", starts=("table",)):
         present += _tag(element) == "table"
@@ -322,9 +334,11 @@ def _ods_rows(archive, number):
             cells += [""] * n_empty + [text] * times
             n_empty = 0
         times = int(_attribute(element, "number-rows-repeated", "1"))
+        n_hidden += times * bool(cells) * (_attribute(element, "visibility", "visible") != "visible")
         for again in range(times if cells else 0):
             yield line + again + 1, cells
         line += times
+    _warn_of_hidden_rows(archive, n_hidden)
 
 
 def _ods_paragraph(part):

@@ -32,7 +32,7 @@ def decode_image(path, mode, planes=(), usual_planes=()):
 
     Colour becomes Rec. 601 luma, exactly as by Pillow's mode "L".  Transparent pixels become white.  White is
     the largest number of as many bits as the file says, or as its numbers need: 8, 10, 12, 14 or 16.  Floats
-    range from 0 to 1 or, if one exceeds 1, from 0 to 255.  An EXIF or TIFF orientation is applied, as by a
+    range from 0 to 1 or, if one exceeds 2, from 0 to 255.  An EXIF or TIFF orientation is applied, as by a
     viewer.
 
     Parameters

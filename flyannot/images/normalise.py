@@ -12,6 +12,7 @@ from flyannot.images.unreadable import unknown_pixel_type_error, unreadable_imag
 
 MAX_FLOAT_PIXELS = 12_000_000  # larger pictures of more than 8 bits are rounded to 8 bits, to save memory
 _STRIP_PIXELS = 2**20  # pixels of a large picture that are converted at once
+_MOST_OF_UNIT_RANGE = 2.0  # the largest float of a picture from 0 to 1 that interpolation took past 1
 _KNOWN_KINDS = "buif"  # of NumPy's types: bool, whole numbers, floats
 # The steps that turn a picture upright, for each orientation: transpose, reverse rows, reverse columns.
 _UPRIGHT = {
@@ -134,7 +135,7 @@ def _white_level(path, plane, which):
     if not np.isfinite([lowest, highest]).all():
         raise unreadable_image_error(path, "it has grey levels that are NaN or infinite")
     if dtype.kind == "f":
-        white = 1.0 if highest <= 1 else WHITE
+        white = 1.0 if highest <= _MOST_OF_UNIT_RANGE else WHITE
     else:
         stated += [stated_white_level(plane.maximum)] if plane.maximum else []
         guessed = guess_white_level(highest, min(16, type_bits - 1) if dtype.kind == "i" else type_bits)

@@ -56,29 +56,21 @@ def check_patch(size_px, patch_px, corners=None):
     InputError
     """
     if patch_px < 4 or patch_px % 4:
-        raise InputError(
-            f"a patch of {patch_px} px cannot be cut into 4 equal bins a side",
-            fix="choose --patch-px from 4, 8, 12, 16, ...",
-        )
+        what = f"a patch of {patch_px} px cannot be cut into 4 equal bins a side"
+        raise InputError(what, fix="choose --patch-px from 4, 8, 12, 16, ...")
     if len(size_px) != 2:
-        raise InputError(
-            f"an image of shape {tuple(size_px)} is not a matrix of grey levels",
-            fix="turn colours into grey levels first",
-        )
+        what = f"an image of shape {tuple(size_px)} is not a matrix of grey levels"
+        raise InputError(what, fix="turn colours into grey levels first")
     if min(size_px) < patch_px:
         height, width = size_px
-        raise InputError(
-            f"a patch of {patch_px} px does not fit into an image of {height} x {width} px",
-            fix="choose a smaller --patch-px, or larger images",
-        )
+        what = f"a patch of {patch_px} px does not fit into an image of {height} x {width} px"
+        raise InputError(what, fix="choose a smaller --patch-px, or larger images")
     if corners is not None:
         is_outside = (corners < 0) | (corners > np.subtract(size_px, patch_px))
         if is_outside.any():  # the search for the first is slow
             first = corners[is_outside.any(axis=1)][0]
-            raise InputError(
-                f"the patch at {tuple(first.tolist())} leaves the image of {tuple(size_px)} px",
-                fix="take the corners from patch_corners for this image and side",
-            )
+            what = f"the patch at {tuple(first.tolist())} leaves the image of {tuple(size_px)} px"
+            raise InputError(what, fix="take the corners from patch_corners for this image and side")
 
 
 def patch_centres(corners, patch_px):

@@ -100,10 +100,8 @@ def normalise_descriptors(descriptors):
         If the descriptors are not a uint8 matrix.
     """
     if descriptors.ndim != 2 or descriptors.dtype != np.uint8:
-        raise DataError(
-            f"descriptors are {descriptors.dtype} in {descriptors.ndim} dimensions, not a uint8 matrix",
-            fix="take them from dense_sift, or from a file of flyannot extract",
-        )
+        what = f"descriptors are {descriptors.dtype} in {descriptors.ndim} dimensions, not a uint8 matrix"
+        raise DataError(what, fix="take them from dense_sift, or from a file of flyannot extract")
     X = np.empty(descriptors.shape, np.float32)
     _normalise_rows(descriptors, X)
     return X

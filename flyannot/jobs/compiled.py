@@ -350,7 +350,11 @@ def _resolve(function):
 
 
 def _njit(function, folder=None, **options):
-    """Return numba's dispatcher of a function, which keeps machine code in the folder, if one is given."""
+    """Return numba's dispatcher of a function, which keeps machine code in the folder, if one is given.
+
+    Numba keeps code for one path and one time of a source file. This is a file in the folder, whose name
+    depends on the sources, so that all installations of a machine share the code.
+    """
     import numba
 
     resolved = _resolve(function)
@@ -359,6 +363,11 @@ def _njit(function, folder=None, **options):
     before = numba.config.CACHE_DIR  # the folder of the user's own kernels
     try:
         numba.config.CACHE_DIR = str(folder)
+        source = folder / "source.py"
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError), open(source, "x") as file:
+            file.write("# stands for the source of the kernel, wherever flyannot is installed\n")
+        resolved.__code__ = resolved.__code__.replace(co_filename=str(source))
         return numba.njit(nogil=True, cache=True, **options)(resolved)
     except (OSError, RuntimeError) as error:  # numba finds no place to write
         log.debug("%s is not kept: %s", function.__name__, error)
@@ -399,7 +408,7 @@ def _remove_damage(folder):
         found = _checksums(folder)
         try:
             recorded = json.loads((folder / "checksums.json").read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             recorded = None
         unfinished = [*folder.rglob("*.nb[ic].tmp.*")]  # of a process that was killed while numba wrote
         if found == recorded and not unfinished:

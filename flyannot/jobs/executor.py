@@ -284,6 +284,7 @@ class LocalProcesses:
         self._pool = None
         try:
             if pool is not None:
+                pool._work_ids.queue.clear()  # otherwise loky's thread ends with a KeyError for such a task
                 pool.shutdown(kill_workers=True)
         finally:
             for pipe in self._pipes:

@@ -168,7 +168,7 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
     days = before.dates | ({correction.key: correction.date for correction in added} if before.dates else {})
     symbols = {i: gene for gene, ids in sorted(after.genes_by_symbol.items()) for i in ids}
     text = format_annotations(_rows(terms, symbols, days))
-    write_text_output(out, text, (table, *paths), force=force)
+    write_text_output(out, text, (table, *paths), force=force, is_annotations=True)
     lines = [f"added: {correction.description}" for correction in added]
     lines += [f"removed: {correction.description}" for correction in changes["removed"]]
     return lines, [*describe_changes(changes), *_list_losses(changes, terms, left_out)]

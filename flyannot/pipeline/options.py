@@ -20,7 +20,7 @@ from flyannot.base.options import (
 )
 from flyannot.base.stage_ranges import StageRangeType
 from flyannot.base.views import ViewType
-from flyannot.sparse.learners import LEARNERS
+from flyannot.sparse.learners import LEARNERS, check_takes_positive
 from flyannot.terms.options import TermsType
 
 N_ATOMS = 1000  # default if there are enough patches
@@ -194,7 +194,8 @@ class LearnOptions(Options):
     positive: tuple = option(
         (),
         TupleType(ChoiceType(("codes", "atoms"))),
-        "Exclude negative codes, or negative numbers in atoms (repeatable). For a matrix and --learner scc.",
+        "Exclude negative codes, or negative numbers in atoms (repeatable). For a matrix and the learners "
+        "scc, ol and modl.",
         more=True,
         in_header=UNLESS_DEFAULT,
     )
@@ -241,12 +242,13 @@ class LearnOptions(Options):
                 f"the learner {self.learner} cannot learn data-parallel",
                 fix=f"leave out --data-parallel and --max-patches auto, or use --learner {able}",
             )
-        if self.positive and (self.data_parallel or not LEARNERS[self.learner].takes_positive):
-            how = "data-parallel learning" if self.data_parallel else f"the learner {self.learner}"
+        if self.positive and self.data_parallel:
             raise InputError(
-                f"{how} cannot exclude negative values",
-                fix="leave out --positive, or learn with --learner scc in memory",
+                "data-parallel learning cannot exclude negative values",
+                fix="leave out --positive, or learn in memory",
             )
+        if self.positive:
+            check_takes_positive(self.learner)
 
     def resolve(self, n_features=128):
         """Return a copy with numbers for `lam` and `n_epochs`: the defaults if none were given.

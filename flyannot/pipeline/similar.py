@@ -296,7 +296,7 @@ def _find_gene(text, index):
     for s, groups in index.groups.items():
         for g, names in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
             known.update(filter(None, names))
-            if text in names:
+            if text and text in names:
                 found.append((s, g))
     if not found:
         path = index.stored.path

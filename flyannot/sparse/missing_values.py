@@ -11,7 +11,6 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.blocks import Codes
 
 _DEPENDENT = 1e-7  # eigenvalues of the Gram matrix below this fraction of the largest count as zero
@@ -86,7 +85,7 @@ def encode_observed(encode, X, D, lam, *, tol, n_threads=1, gram=None):
     return Codes(sp.vstack([Z for Z, _ in found], format="csr"), np.concatenate([gaps for _, gaps in found]))
 
 
-def solve_observed_lasso(X, observed, F, lam, tol):
+def solve_observed_lasso(encode, X, observed, F, lam, tol):
     """Solve the lasso of every sample over its observed features: 1/2 |M (x - z D)|^2 + lam s |z|_1.
 
     M selects the s observed features of a sample x.  Learners call this function; it does not warn about
@@ -94,6 +93,7 @@ def solve_observed_lasso(X, observed, F, lam, tol):
 
     Parameters
     ----------
+    encode : Coder, the solver
     X : float array (n_samples, n_features), 0 if not observed
     observed : bool array of the same shape, or None if everything is observed
     F : float array (n_features, n_atoms), the atoms, D transposed
@@ -106,9 +106,11 @@ def solve_observed_lasso(X, observed, F, lam, tol):
     Z : CSR matrix (n_samples, n_atoms)
     """
     if observed is None and F.shape[0] <= F.shape[1]:
-        return CODERS["cd"].codes(X, F.T, lam * len(F), tol=tol).Z
+        return encode.codes(X, F.T, lam * len(F), tol=tol).Z
     problems = _group_problems(X, observed, F)
-    encoded = [_lasso_in_few_dimensions(X[rows] @ F, gram, lam * s, tol) for rows, gram, s in problems]
+    encoded = [
+        _lasso_in_few_dimensions(encode, X[rows] @ F, gram, lam * s, tol) for rows, gram, s in problems
+    ]
     return encoded[0] if len(encoded) == 1 else sp.vstack(encoded, format="csr", dtype=X.dtype)
 
 
@@ -161,7 +163,7 @@ def _group_problems(X, observed, F):
         yield slice(i, i + 1), there.T @ there, len(there)
 
 
-def _lasso_in_few_dimensions(Q, gram, lam, tol):
+def _lasso_in_few_dimensions(encode, Q, gram, lam, tol):
     """Solve the lasso from Q = X D^T and the Gram matrix D D^T = L L^T alone: CSR (n_samples, n_atoms).
 
     The same codes solve the lasso of X' = Q L^-T over the atoms L, because |x - z D|^2 and |x' - z L|^2
@@ -169,6 +171,7 @@ def _lasso_in_few_dimensions(Q, gram, lam, tol):
 
     Parameters
     ----------
+    encode : Coder, the solver
     Q : float array (n_samples, n_atoms)
     gram : float array (n_atoms, n_atoms)
     lam : float, weight of the L1 norm
@@ -185,4 +188,4 @@ def _lasso_in_few_dimensions(Q, gram, lam, tol):
             return sp.csr_matrix(Q.shape, dtype=Q.dtype)
         roots = np.sqrt(values[there])
         L, X = vectors[:, there] * roots, Q @ vectors[:, there] / roots
-    return CODERS["cd"].codes(X.astype(Q.dtype), L.astype(Q.dtype), lam, tol=tol, gram=gram).Z
+    return encode.codes(X.astype(Q.dtype), L.astype(Q.dtype), lam, tol=tol, gram=gram).Z

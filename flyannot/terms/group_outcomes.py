@@ -16,6 +16,7 @@ Decision values of different folds have no common scale; probabilities have.
 """
 
 import json
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -126,7 +127,8 @@ def read_scores(path):
     fix = "name a file made by: flyannot evaluate --json"
     try:
         scores = read_json(path, what="scores", fix=fix)
-        if isinstance(scores, dict) and "made_from" in scores and matches_own_digest(scores):
+        is_whole = isinstance(scores, dict) and "made_from" in scores and matches_own_digest(scores)
+        if is_whole and all(map(_has_one_shape, scores.get("evaluated", {}).values())):
             return scores | {"made_from": rename_old_options(scores["made_from"])}
         raise InputError(f"{path} does not contain scores", fix=fix)
     except InputError:
@@ -136,6 +138,16 @@ def read_scores(path):
             f"{path} is damaged: its contents do not match its digest",
             fix="delete it, and make it again with: flyannot evaluate --json",
         ) from None
+
+
+def _has_one_shape(groups):
+    """Return True if the columns of a stage range have equal lengths; otherwise they could fill memory."""
+    n = len(groups["group"])
+    n_terms = len(groups["term"])
+    columns = [groups[name] for name in ("truth", "yes", "value", "probability")]
+    of_terms = [*columns, groups["threshold"] or columns[0]]
+    of_groups = [*chain(*columns), groups.get("group_threshold") or groups["group"]]
+    return {n_terms} == {*map(len, of_terms)} and {n} == {*map(len, of_groups)}
 
 
 def _to_bits(column, observed):

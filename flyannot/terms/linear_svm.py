@@ -9,9 +9,10 @@ which penalises the intercept b.  The features are therefore centred on the trai
 root mean square length of the centred rows.  This makes the penalty negligible, and lets one grid of C serve
 all features.  The weights of the result include both.
 
-The problem depends on the rows only through their inner products.  With fewer rows than features the rows are
-written in an orthonormal basis of their span (`feature_rows`) once for all terms and all C.
-The minimiser does not change, and costs much less.
+The minimum is found by Newton's method (Chapelle, Neural Computation 2007).  The objective is quadratic while
+the set of active rows, with s_i (w x_i + b) < 1, stays the same.  Each step solves for the minimum of that
+quadratic function.  The steps end when the set stays the same, so the minimum is exact to rounding.  With
+fewer rows than features a step needs only the inner products of the rows, which all terms and all C share.
 
 C is chosen for each term by inner folds of its own, over which its positive genes are spread evenly.
 """
@@ -23,7 +24,7 @@ import numpy as np
 
 from flyannot.base.errors import FlyannotError
 from flyannot.jobs.resources import create_thread_pool, require_memory
-from flyannot.terms.feature_rows import COLUMNS, CholeskyBasis, feature_weights_from_rows, inner_products
+from flyannot.terms.feature_rows import COLUMNS, feature_weights_from_rows, inner_products
 from flyannot.terms.folds import assign_gene_folds, look_up_folds
 from flyannot.terms.scorer import (
     LinearScorer,
@@ -35,10 +36,9 @@ from flyannot.terms.scorer import (
 
 CS = (0.01, 0.1, 1.0, 10.0)  # C is one of these; of equally good ones the smallest
 
-_TOLERANCE = 1e-6  # liblinear's, for the gradient relative to the gradient at zero weights
-_ACCEPTED = 1e-4  # liblinear may stop earlier, when rounding errors hide its progress
-_NEWTON_STEPS = 10_000  # far more than needed; reaching it is an error
-_NODE_BYTES = 16  # liblinear stores an index and a value for every non-zero entry
+_ACCEPTED = 1e-4  # of the gradient, relative to the gradient at zero weights or to rounding errors
+_NEWTON_STEPS = 100  # ten times what is needed; reaching it is an error
+_LEAST_STEP = 1e-6  # a shorter step changes nothing but rounding errors
 _THREAD_BYTES = 2**24  # stack and workspace
 _ROWS_OF_THREADS = 150  # two threads take 1.3 times as long as one for 100 rows, and 0.8 times for 200
 
@@ -60,15 +60,23 @@ class LinearSvm(LinearScorer):
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
         """Fit all terms, as `Scorer.fit`; the folds of a term do not depend on the other terms."""
         n_threads = options.n_threads if len(X) >= _ROWS_OF_THREADS else 1
-        _check_memory(X.shape[0], X.shape[1], Y.shape[1], n_threads)
+        import scipy.linalg.lapack  # noqa: F401  (its libraries need memory too, so they are loaded first)
+
+        require_memory(
+            training_bytes(len(X), X.shape[1], Y.shape[1], n_threads),
+            f"training on {X.shape[0]} rows of {X.shape[1]} features",
+            fix="use fewer atoms, a smaller pooling grid, fewer groups or one job",
+        )
         seed = int(rng.integers(2**63))
-        coordinates, back = _coordinates(X, options.n_threads)
-        train = partial(_train_term, coordinates, genes=genes, seed=seed, n_folds=options.n_folds)
+        rows, scale = _scaled_rows(X, options.n_threads)
+        train = partial(_train_term, rows, genes=genes, seed=seed, n_folds=options.n_folds)
         tasks = zip(Y.T, list_observed_rows(observed_mask(observed, Y.shape)))
         trained = _run_in_threads(n_threads, train, tasks, options.on_terms)
         *fitted, held_out = zip(*trained)
-        weights, intercept, C = map(np.array, fitted)
-        weights, intercept = back(weights, intercept)
+        parts, C = map(np.array, fitted)
+        mean = X.mean(axis=0, dtype=np.float64)
+        weights = feature_weights_from_rows(parts / scale**2, X, mean)
+        intercept = np.array([part.sum() - of_term @ mean for part, of_term in zip(parts, weights)])
         arrays = (np.hstack(columns) for columns in zip(*(vars(of_term).values() for of_term in held_out)))
         return cls(weights, intercept, C), OutOfFoldValues(*arrays)
 
@@ -76,7 +84,7 @@ class LinearSvm(LinearScorer):
 def _run_in_threads(n_threads, work, tasks, on_terms):
     """Call `work` for every task in several threads, and return its results in the order of the tasks.
 
-    Threads help because liblinear releases Python's global lock.
+    Threads help because LAPACK releases Python's global lock.
 
     Parameters
     ----------
@@ -92,44 +100,87 @@ def _run_in_threads(n_threads, work, tasks, on_terms):
             results.append(result)
             on_terms(1)
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # a signal must not wait for liblinear
+        pool.shutdown(wait=False, cancel_futures=True)  # a signal must not wait for all terms
     return results
 
 
 def training_bytes(n_rows, n_features, n_terms, n_threads=1):
     """Estimate how many bytes of memory training needs beyond its arguments.
 
-    These are the coordinates with the inner products, the weights, and for every thread the rows of a fold
-    and liblinear's copy of them.  Without enough memory liblinear would end in a segmentation fault.
+    These are the rows or their inner products, the weights, and for every thread the rows of a term and the
+    matrix of a Newton step.
     """
-    rank = min(n_rows, n_features)
-    coordinates = 8 * n_rows * (n_rows + rank + COLUMNS if _is_wide(n_rows, n_features) else rank)
-    weights = 16 * n_terms * n_features
-    liblinear = (8 + _NODE_BYTES) * n_rows * (rank + 2) + _THREAD_BYTES
-    return coordinates + weights + n_threads * liblinear
-
-
-def _check_memory(n_rows, n_features, n_terms, n_threads):
-    """Raise a FlyannotError if the machine has less memory free than `training_bytes` estimates."""
-    import sklearn.svm  # noqa: F401  (its libraries need memory too, so they are loaded before the check)
-
-    require_memory(
-        training_bytes(n_rows, n_features, n_terms, n_threads),
-        f"training on {n_rows} rows of {n_features} features",
-        fix="use fewer atoms, a smaller pooling grid, fewer groups or one job",
-    )
+    rows = 8 * n_rows * (n_rows + COLUMNS if _is_wide(n_rows, n_features) else n_features + 1)
+    return rows + 16 * n_terms * n_features + n_threads * (3 * rows + _THREAD_BYTES)
 
 
 def _is_wide(n_rows, n_features):
-    """Return True if the rows take fewer numbers in a basis of their span than as features.
-
-    The basis is triangular, and liblinear skips zeros.
-    """
+    """Return True if the inner products of the rows need less memory than twice the rows."""
     return n_rows < 2 * n_features
 
 
-def _coordinates(X, n_threads):
-    """Centre and scale the rows of X, and write them in an orthonormal basis if that is shorter.
+@dataclass(frozen=True)
+class _InnerProducts:
+    """The inner products of rows, float64 (n_rows, n_rows): all that a machine needs of the rows.
+
+    A machine is a combination of the rows, whose coefficients are its `parts`.
+    """
+
+    K: np.ndarray
+
+    def subset(self, rows):
+        """Return the inner products of some rows alone."""
+        return self if isinstance(rows, slice) else _InnerProducts(self.K[np.ix_(rows, rows)])
+
+    def decision_values(self, parts):
+        """Return the decision values of all rows, float64 (n_rows,)."""
+        return self.K @ parts
+
+    def solve_step(self, active, sign, cost):
+        """Minimise the objective as if the active rows stayed the same, and return parts and decision values.
+
+        Parameters
+        ----------
+        active : int array, the numbers of the active rows
+        sign : float array (n_rows,), +1 or -1
+        cost : float array (n_rows,), 2 C c_i of each row
+        """
+        parts = np.zeros(len(sign))
+        parts[active] = _solve_positive(self.K[np.ix_(active, active)], 1 / cost[active], sign[active])
+        return parts, self.K @ parts
+
+
+@dataclass(frozen=True)
+class _FewColumns:
+    """Rows with few columns, float64 (n_rows, n_columns), with the methods of `_InnerProducts`."""
+
+    A: np.ndarray
+
+    def subset(self, rows):
+        return _FewColumns(self.A[rows])
+
+    def decision_values(self, parts):
+        return self.A @ (parts @ self.A)
+
+    def solve_step(self, active, sign, cost):
+        A = self.A[active]
+        weighted = A.T * cost[active]
+        values = self.A @ _solve_positive(weighted @ A, 1.0, weighted @ sign[active])
+        parts = np.zeros(len(sign))
+        parts[active] = (cost * (sign - values))[active]
+        return parts, values
+
+
+def _solve_positive(matrix, diagonal, right):
+    """Solve (matrix + diagonal) x = right for a symmetric positive definite matrix, which is overwritten."""
+    from scipy.linalg.lapack import dposv
+
+    matrix[np.diag_indices_from(matrix)] += diagonal
+    return dposv(matrix.T, right, overwrite_a=1)[1]
+
+
+def _scaled_rows(X, n_threads):
+    """Centre and scale the rows of X, and append a 1 to each, by which the intercept becomes a weight.
 
     Parameters
     ----------
@@ -138,36 +189,29 @@ def _coordinates(X, n_threads):
 
     Returns
     -------
-    A : float64 array (n_rows, n_coordinates)
-    back : function that maps weights and intercepts for A to weights and intercepts for X
+    rows : _InnerProducts or _FewColumns, whichever is smaller
+    scale : float, the root mean square length of the centred rows
     """
     mean = X.mean(axis=0, dtype=np.float64)
     if _is_wide(*X.shape):
         K = inner_products(X, mean=mean, n_threads=n_threads)
         scale = np.sqrt(np.trace(K) / len(X)) or 1.0
         K /= scale**2
-        basis = CholeskyBasis.from_products(K)
-        coordinates = basis.coordinates
-    else:
-        basis, coordinates = None, X - mean
-        scale = np.sqrt(np.einsum("ij,ij->", coordinates, coordinates) / len(X)) or 1.0
-        coordinates /= scale
-
-    def back(weights, intercept):
-        if basis is not None:
-            weights = feature_weights_from_rows(basis.row_coefficients(weights) / scale, X, mean)
-        weights = weights / scale
-        return weights, intercept - np.array([of_term @ mean for of_term in weights])
-
-    return coordinates, back
+        K += 1
+        return _InnerProducts(K), scale
+    A = np.ones((len(X), X.shape[1] + 1))
+    A[:, :-1] = X - mean
+    scale = np.sqrt(np.einsum("ij,ij->", A[:, :-1], A[:, :-1]) / len(X)) or 1.0
+    A[:, :-1] /= scale
+    return _FewColumns(A), scale
 
 
-def _train_term(A, term, *, genes, seed, n_folds):
+def _train_term(all_rows, term, *, genes, seed, n_folds):
     """Train the machine of one term, and choose its C by inner folds.
 
     Parameters
     ----------
-    A : float64 array (n_rows, n_coordinates), as `_coordinates` returns
+    all_rows : _InnerProducts or _FewColumns of all rows
     term : (positive, rows)
         `positive` is a bool array (n_rows,), True for rows with the term.  `rows` is an index of the rows
         for which that is known.
@@ -177,23 +221,30 @@ def _train_term(A, term, *, genes, seed, n_folds):
 
     Returns
     -------
-    weights : float64 array (n_coordinates,)
-    intercept : float
+    parts : float64 array (n_rows,), the machine as a combination of all rows
     C : float
     held_out : OutOfFoldValues of all rows
     """
     positive, rows = term
-    n_rows = len(A)
-    A = A[rows]
+    n_rows = len(positive)
     positive = positive[rows]
     genes = genes[rows]
+    known = all_rows.subset(rows)
     n_positive = len(np.unique(genes[positive]))
     n_folds = min(n_folds, n_positive, len(np.unique(genes)) - n_positive)
     dealt = assign_gene_folds(genes, n_folds, np.random.default_rng(seed), positive=positive)
     folds = look_up_folds(genes, dealt)
-    candidates = [_held_out_values(A, positive, folds, C)[:, None] for C in CS]
+    values = np.zeros((n_folds, len(folds)))  # by the machine without each fold, of all rows
+    candidates = []
+    for C in CS:
+        values = np.array(
+            [fit_machine(known, positive, C, of_fold, folds != k)[1] for k, of_fold in enumerate(values)]
+        )
+        candidates.append(values[folds, np.arange(len(folds))][:, None])
     chosen, held_out = choose_setting(candidates, positive[:, None], folds)
-    return *fit_liblinear(A, positive, CS[chosen]), CS[chosen], _spread_to_all(held_out, rows, n_rows)
+    parts = np.zeros(n_rows)
+    parts[rows], _ = fit_machine(known, positive, CS[chosen], candidates[chosen][:, 0], folds >= 0)
+    return parts, CS[chosen], _spread_to_all(held_out, rows, n_rows)
 
 
 def _spread_to_all(held_out, rows, n_rows):
@@ -211,69 +262,73 @@ def _spread_to_all(held_out, rows, n_rows):
     return whole
 
 
-def _held_out_values(A, positive, folds, C):
-    """Return the decision value of every row by a machine that was trained on the other folds.
+def fit_machine(rows, positive, C, values, is_trained):
+    """Train one machine by Newton's method, and verify the result by its gradient.
 
     Parameters
     ----------
-    A : float64 array (n_rows, n_coordinates)
-    positive : bool array (n_rows,)
-    folds : int array (n_rows,)
-    C : float
-    """
-    values = np.empty(len(A))
-    for fold in np.unique(folds):
-        held_out = folds == fold
-        weights, intercept = fit_liblinear(A[~held_out], positive[~held_out], C)
-        values[held_out] = A[held_out] @ weights + intercept
-    return values
-
-
-def fit_liblinear(A, positive, C):
-    """Train one linear support vector machine by liblinear, and verify the result by its gradient.
-
-    Parameters
-    ----------
-    A : float64 array (n_rows, n_features)
-    positive : bool array (n_rows,), with both classes
+    rows : _InnerProducts or _FewColumns
+    positive : bool array (n_rows,), with both classes among the trained rows
     C : float > 0, the cost of errors
+    values : float array (n_rows,), decision values of a similar machine, or zeros
+    is_trained : bool array (n_rows,), True for the rows on which the machine is trained
 
     Returns
     -------
-    weights : float64 array (n_features,)
-    intercept : float
+    parts : float64 array (n_rows,), the machine as a combination of the rows
+    values : float64 array (n_rows,), the decision values of all rows
 
     Raises
     ------
     FlyannotError
         If the gradient of the objective is not small relative to the gradient at zero weights.
     """
-    from sklearn.svm import LinearSVC
-
-    svm = LinearSVC(
-        C=C, dual=False, class_weight="balanced", tol=_TOLERANCE, max_iter=_NEWTON_STEPS, random_state=0
-    ).fit(A, positive)
-    weights, intercept = svm.coef_[0], float(svm.intercept_[0])
-    reached = _relative_gradient(A, positive, C, weights, intercept)
-    if reached > _ACCEPTED:
+    sign = np.where(positive, 1.0, -1.0)
+    frequency = positive[is_trained].mean()
+    cost = C * is_trained / np.where(positive, frequency, 1 - frequency)
+    parts = np.zeros(len(sign))
+    objective = np.inf
+    for _ in range(_NEWTON_STEPS):
+        active = np.flatnonzero((sign * values < 1) & is_trained)
+        wanted = rows.solve_step(active, sign, cost)
+        step = 1.0
+        while step >= _LEAST_STEP:
+            moved = [old + step * (new - old) for old, new in zip((parts, values), wanted)]
+            reached = moved[0] @ moved[1] + cost @ np.maximum(0.0, 1 - sign * moved[1]) ** 2
+            if reached < objective:
+                break
+            step /= 2
+        else:
+            break
+        parts, values = moved
+        objective = reached
+        if step == 1 and np.array_equal(active, np.flatnonzero((sign * values < 1) & is_trained)):
+            break
+    gradient = _relative_gradient(rows, sign, cost, parts)
+    if not gradient <= _ACCEPTED:
         raise FlyannotError(
-            f"liblinear did not converge at C = {C:g}: relative gradient {reached:.2g}",
+            f"the support vector machine did not converge at C = {C:g}: relative gradient {gradient:.2g}",
             fix="leave the largest values of C out",
         )
-    return weights, intercept
+    return parts, values
 
 
-def _relative_gradient(A, positive, C, weights, intercept):
+def _relative_gradient(rows, sign, cost, parts):
     """Return the norm of the gradient of the objective, divided by its norm at zero weights.
 
-    The divisor is at least as large as rounding errors.  The parameters are as in `fit_liblinear`.
+    The divisor is at least as large as rounding errors.
+
+    Parameters
+    ----------
+    rows : _InnerProducts or _FewColumns
+    sign : float array (n_rows,), +1 or -1
+    cost : float array (n_rows,), 2 C c_i of each row, and 0 for a row that is not trained on
+    parts : float array (n_rows,), the machine as a combination of the rows
     """
-    sign = np.where(positive, 1.0, -1.0)
-    cost = C * sign / np.where(positive, positive.mean(), 1 - positive.mean())
-
-    def gradient(w, b):
-        pull = cost * np.maximum(0.0, 1 - sign * (A @ w + b))
-        return np.linalg.norm(np.append(w - pull @ A, b - pull.sum()))
-
-    rounding = 1e-9 * np.abs(cost).sum()  # features without any signal are at their minimum
-    return gradient(weights, intercept) / max(gradient(0 * weights, 0.0), rounding)
+    lack = np.maximum(0.0, 1 - sign * rows.decision_values(parts))
+    norms = [
+        np.sqrt(max(0.0, combined @ rows.decision_values(combined)))
+        for combined in (parts - cost * sign * lack, cost * sign)
+    ]
+    rounding = 1e-7 * cost.sum()  # features without any signal are at their minimum
+    return norms[0] / max(norms[1], rounding)

@@ -11,6 +11,8 @@ from PIL import Image
 from benchmarks.ablation import command, pixel_features
 from benchmarks.retrieval import N_NEAREST, same_gene_score, score_features, shared_terms_score
 from flyannot.dataset.folder import read_annotations
+from flyannot.dataset.synthetic import SynthesizeOptions
+from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.images.geometry import STANDARD_PX
 from tests.small_embryos import write_configuration
 
@@ -30,13 +32,14 @@ pool = { grid = "1x1+1x2" }
 """
 
 
-def test_rows_share_what_they_have_in_common_and_each_has_a_line(chain, tmp_path):
+def test_rows_share_what_they_have_in_common_and_each_has_a_line(tmp_path):
     """Files are named by the options that they follow from: seen from what the rows make."""
-    write_configuration(tmp_path, images="[extract]\nstride-px = 16\n")
+    synthesize(tmp_path / "set", SynthesizeOptions(n_genes=16, max_images=1, stage_range=("4-6",)))
+    write_configuration(tmp_path, images="[extract]\nstride-px = 32\n")
     (tmp_path / "ablation.toml").write_text(ROWS)
 
     def ablate(*more):
-        words = [tmp_path / "ablation.toml", "--data-set", chain.embryos, "-o", tmp_path / "out", *more]
+        words = [tmp_path / "ablation.toml", "--data-set", tmp_path / "set", "-o", tmp_path / "out", *more]
         return CliRunner().invoke(command, list(map(str, words)), catch_exceptions=False).output
 
     said = ablate()

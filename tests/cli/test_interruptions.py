@@ -20,6 +20,7 @@ from tests.processes import (
     is_worker,
     members,
     said_when_ended_by,
+    start_fork,
     start_process,
     wait_for,
 )
@@ -44,11 +45,12 @@ PARALLEL = {"extract", "pool", "train", "annotate"}
 
 
 def start(chain, step, *, jobs=1, longer=False):
-    more = f" --jobs {jobs}" if step in PARALLEL else ""
-    more += f" {LONGER[step]}" if longer else ""
-    return start_process(
-        [*(BY_PROCESSES if jobs > 1 else CLI), *(LINES[step] + more).split()], cwd=chain.folder
-    )
+    """Start a step: in a process of its own if it has several jobs or is to be met by a signal."""
+    line = LINES[step] + (f" --jobs {jobs}" if step in PARALLEL else "")
+    line += f" {LONGER[step]}" if longer else ""
+    if jobs == 1 and not longer:
+        return start_fork(line, cwd=chain.folder)
+    return start_process([*(BY_PROCESSES if jobs > 1 else CLI), *line.split()], cwd=chain.folder)
 
 
 def wait_for_epoch(run, epoch):

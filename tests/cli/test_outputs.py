@@ -4,8 +4,8 @@ import os
 import shlex
 import shutil
 import signal
-import sys
 import unicodedata
+from functools import partial
 from glob import escape, glob
 from pathlib import Path
 
@@ -15,11 +15,12 @@ import pytest
 
 from flyannot.cli import group
 from flyannot.cli.shared.options import is_output
+from flyannot.report import page
 from tests.cli.test_cli import check_error
 from tests.command_lines import commands_below
 from tests.dataset.test_import import N_IMAGES, tables_of
 from tests.dataset.test_wu2016 import made_up
-from tests.processes import LIMIT_S, start_process
+from tests.processes import LIMIT_S, start_fork
 
 # A line for every command that reads, and writes a file: O is the output, words that name files are inputs.
 LINES = {
@@ -227,25 +228,28 @@ WRITTEN = {
     "similar features.h5 embryo.png --stage-range 4-6 -o s.csv": ["s.csv"],
     "report . -o *.html": ["*.html"],
 }
-# Killed just before or just after it renames something here (not a kernel in its folder) for the n-th time.
-KILLED = """
-import os, sys
-from flyannot.report import page
-page.write_page.__kwdefaults__["page_bytes"] = 1000
-moments = int(sys.argv.pop(1))
-def dying(rename):
-    def renamed(*names):
-        global moments
-        for step in (lambda: None, lambda: rename(*names)):
-            step()
-            moments -= os.path.abspath(names[1]).startswith(os.getcwd())
-            if moments == 0:
-                os.kill(os.getpid(), 9)
-    return renamed
-os.replace, os.rename = dying(os.replace), dying(os.rename)
-from flyannot.__main__ import main
-main()
-"""
+
+
+def die_renaming(moments):
+    """Let this process be killed just before or after it renames something here; pages have parts beside.
+
+    A kernel in its folder does not count.
+    """
+    page.write_page.__kwdefaults__["page_bytes"] = 1000
+
+    def dying(rename):
+        def renamed(*names):
+            nonlocal moments
+            for step in (lambda: None, lambda: rename(*names)):
+                step()
+                moments -= os.path.abspath(names[1]).startswith(os.getcwd())
+                if moments == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        return renamed
+
+    os.replace = dying(os.replace)
+    os.rename = dying(os.rename)
 
 
 @pytest.mark.parametrize("line", WRITTEN)
@@ -257,7 +261,7 @@ def test_after_a_kill_the_same_command_ends_and_nothing_is_left(flyannot, workpl
     for other in others:
         Path(other).mkdir()
     for n in range(1, 1 + trials(3, campaign=12)):
-        killed = start_process([sys.executable, "-c", KILLED, n, *shlex.split(line)])
+        killed = start_fork(line, prepare=partial(die_renaming, n))
         said = killed.communicate(timeout=LIMIT_S)
         if killed.returncode == 0:
             break

@@ -176,6 +176,8 @@ def test_annotations_join_by_fbgn_first_and_by_an_unambiguous_symbol_else(annota
         ("y", "F9", None),  # another gene of that symbol
     ):
         assert annotations.terms_of(gene, "4-6", fbgn=fbgn) == terms
+    annotations = read_annotations(annotations_csv(header + "x,fbgn7,4-6,one\nx,FBGN7,4-6,two\n"))
+    assert annotations.terms_of("FBgn7", "4-6") == {"one", "two"}, "a number in the place of the symbol"
     annotations = read_annotations(annotations_csv(header + "x,F1,4-6,one\nx,,4-6,two\n"))
     assert annotations.terms_of("x", "4-6", fbgn="F1") == annotations.terms_of("x", "4-6") == {"one", "two"}
     message = refusal(read_annotations, annotations_csv(header + "x,F1,4-6,a\nx,F2,4-6,a\nx,,4-6,a\n"))
@@ -199,10 +201,13 @@ def test_coverage_counts_what_lacks_images_or_annotations(images_csv, annotation
 
 def test_a_gene_that_differs_in_capitals_or_signs_is_named_first(images_csv, annotations_csv):
     images = read_images(images_csv(IMAGES + "a,Dl,4-6\nb,Abd-B,4-6\nc,eve,4-6\n"))
-    annotated = annotations_csv(TERMS + "".join(f"{gene},4-6,gap\n" for gene in ("a", "dl", "AbdB", "eve")))
+    annotated = annotations_csv(
+        TERMS + "".join(f"{gene},4-6,gap\n" for gene in ("dl", "AbdB", "eve", "Dmel\\eve-RA"))
+    )
     annotations = read_annotations(annotated)
     assert coverage_notes(images, annotations) == [
-        'annotated genes without an image: 3 in 4-6 (AbdB: did you mean "Abd-B"?, dl: did you mean "Dl"?, a)',
+        'annotated genes without an image: 3 in 4-6 (AbdB: did you mean "Abd-B"?, '
+        'Dmel\\eve-RA: did you mean "eve"?, dl: did you mean "Dl"?)',
         "groups without annotation: 2 of 3 in 4-6 (Dl, Abd-B)",
     ]
     # Genes of two FlyBase numbers are not taken for each other.

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,8 @@ from flyannot.dataset.folder import (
     write_annotations_csv,
 )
 from flyannot.dataset.ontology import read_ontology
+from flyannot.dataset.paths import suggest_rename
+from flyannot.files.tables import MissingColumnsError
 
 TERMS = "gene,stage_range,term\n"
 
@@ -38,7 +41,7 @@ MISSPELT = {
     "anterior endodem anlage": "anterior endoderm anlage",
     "embryonic mid-gut": "embryonic midgut",
     "ubiqutious": "ubiquitous",
-} | dict.fromkeys(("pole cells", "polecell"), "pole cell")
+} | dict.fromkeys(("pole cells", "polecell", "pole cell (weak)"), "pole cell")
 
 
 @pytest.mark.parametrize(("term", "meant"), [*MISSPELT.items(), ("wandring stripe", "wandering stripe")])
@@ -47,6 +50,48 @@ def test_a_term_that_is_nearly_one_of_bdgp_or_a_frequent_one_of_the_table_is_nam
     messages, terms = said(f"{many}x,4-6,{term}\ny,4-6,{term}\nx,4-6,gap\n")
     assert messages == [f'warning: annotations.csv: 1 term looks misspelt: "{term}" (2 genes; "{meant}"?)']
     assert terms == {term, "gap"}  # named, not changed
+
+
+NEAR = {("anus", "anis"), ("midguts", "midgats"), ("midgutty", "medgatty")}
+FAR = {("gut", "gat"), ("midguts", "medgats"), ("midgutty", "medgattx")}
+
+
+@pytest.mark.parametrize("words", sorted(NEAR | FAR))
+def test_a_longer_word_may_have_more_wrong_letters(words):
+    assert bool(table_warnings.find_misspelt_terms({words[0]: 1}, {words[1]})) == (words in NEAR)
+
+
+def test_of_several_known_terms_the_most_frequent_one_is_meant():
+    known = {"spot a", "spots", "spotx"}
+    for counts, meant in (({}, "spots"), ({"spotx": 1}, "spotx"), ({"spots": 2, "spotx": 3}, "spotx")):
+        assert table_warnings.find_misspelt_terms({"spotb": 1} | counts, known) == {"spotb": meant}
+    for n in (14, 15):
+        assert len(table_warnings.find_misspelt_terms({"spotb": 3, "spotx": n}, set())) == (n == 15)
+
+
+def test_a_table_keeps_its_format_when_it_is_renamed():
+    names = {"Image.xlsx": "images.xlsx", "image.txt": "images.csv"}
+    assert all(suggest_rename(Path(old), "images.csv") == f"mv {old} {new}" for old, new in names.items())
+
+
+def test_a_view_that_is_nearly_a_known_one_is_named(caplog):
+    table_warnings.warn_of_views(Path("images.csv"), {"latral": 3, "lateral": 4, "mine": 5})
+    assert caplog.messages == ['warning: images.csv: 1 view looks misspelt: "latral" (line 3; "lateral"?)']
+
+
+def test_faults_of_a_table_are_one_error_with_each_remedy_once():
+    faults = [InputError(name, fix="mend it") for name in "ab"]
+    faults.append(MissingColumnsError("c", words={"image": "bild"}, fix=""))
+    with pytest.raises(InputError, match="t.csv: 3 faults:\na\nb\nc") as caught:
+        table_warnings.raise_errors("t.csv", faults)
+    assert caught.value.fix == "add --columns image=bild; mend it"
+
+
+def test_three_terms_are_named_in_the_line_and_more_below(said):
+    terms = list(MISSPELT)
+    for n in (3, 4):
+        ((message,), _) = said("".join(f"x,4-6,{term}\n" for term in terms[:n]))
+        assert message.count("\n") == (0 if n == 3 else 4)
 
 
 OTHER_TERMS = [
@@ -65,12 +110,23 @@ def test_what_an_ontology_names_is_right(said):
     assert said("x,4-6,dorsal bridge\n")[0] and not said("x,4-6,dorsal bridge\n", known={"dorsal bridge"})[0]
 
 
-@pytest.mark.parametrize("cell", ["gap; pole cell", "gap|pole cell;", '"gap, pole cell"'])
+JOINED = (
+    "gap / pole cell",
+    "gap and pole cell",
+    "gap；pole cell",
+    "gap+pole cell",
+    "\"['gap', 'pole cell']\"",
+)
+
+
+@pytest.mark.parametrize("cell", ["gap; pole cell", "gap|pole cell;", '"gap, pole cell"', *JOINED])
 def test_a_cell_of_several_terms_is_taken_apart_and_named(said, cell):
     (message,), terms = said(f"y,4-6,gap\nx,4-6,{cell}\n")
     assert terms == {"gap", "pole cell"}
     assert message.startswith("warning: annotations.csv: 1 cell holds several terms: ")
-    assert 'line 3: "gap' in message and "give each a row" in message
+    assert 'line 3: "' in message and "give each a row" in message
+    (message,), terms = said('x,4-6,"gap, mine"\n')
+    assert terms == {"gap, mine"} and 'separated by ;: "gap, mine"' in message
     assert said('x,4-6,"stripe, narrow"\n') == ([], {"stripe, narrow"}), "a comma within another term stays"
 
 

@@ -142,7 +142,11 @@ def test_patches_are_picked_by_image(images):
         (DictionaryLearning(max_iter=0), "max_iter is 0, and must be a whole number, 1 to 2147483647"),
         (DictionaryLearning(dict_init=np.eye(5)), "does not fit"),
         (DictionaryLearning(alpha=-1.0), "alpha is -1.0, and must be a number above 0"),
-        (DictionaryLearning(learner="ol", positive_code=True), 'learner="scc"'),
+        (DictionaryLearning(learner="dssc", positive_code=True), "choose one of the learners scc, ol, modl"),
+        (
+            DictionaryLearning(learner="modl", learner_params={"code_penalty": "l2"}, positive_code=True),
+            "ridge codes cannot",
+        ),
         (DictionaryLearning(positive_dict=True, dict_init=-np.eye(12)), "dict_init has negative numbers"),
         (SparseCoder(coder="siso", positive_code=True), 'coder="cd"'),
         (SparseCoder(n_jobs=0), "n_jobs"),

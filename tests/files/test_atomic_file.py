@@ -19,6 +19,7 @@ from flyannot.files.atomic_file import (
     check_output,
     file_has_text,
     lock_output,
+    protect_inputs,
     write_text,
 )
 from tests.processes import started
@@ -186,6 +187,8 @@ def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
         check_output(tmp_path / out, inputs)
     with pytest.raises(InputError, match="a is both input and output"):
         check_output(tmp_path / "a", [*inputs, tmp_path / "b"])
+    with protect_inputs([tmp_path / "b"]), pytest.raises(InputError, match="a is both input and output"):
+        check_output(tmp_path / "a")
 
 
 def test_a_text_is_known_by_its_bytes(tmp_path):

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from flyannot.base.errors import InputError, WriteError
 from flyannot.dataset import folder
 from flyannot.dataset.folder import Image, read_annotations, read_images
+from flyannot.files import workbooks
 from flyannot.files.tables import parse_csv_rows, read_rows, read_table, write_table
 from tests.dataset.test_folder import refusal
 
@@ -46,6 +47,8 @@ DRESSES = {
     "a comment above": "# mine\n#image\tgene\tstage_range\na.png\tDl\t4-6\n",
     "empty cells behind": "image,gene,stage_range\na.png,Dl,4-6,, \n , ,\n",
     "space before quotes": '"image", "gene", "stage_range"\n"a.png", "Dl", "4-6"\n',
+    "each row one quoted cell": '"image,gene,stage_range"\n"a.png,""Dl"",4-6"\n',
+    "typographic quotes and tags": "image,gene,stage_range\na.png,“<i>Dl</i>”,4-6\n",
     "two files joined": "image,gene,stage_range\n\ufeffimage,gene,stage_range\na.png,Dl,4-6\n",
 }
 
@@ -68,6 +71,11 @@ def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
         ("filename,gene,stage\na,b,4-6\n", ["--columns image=filename,stage_range=stage"]),
         ("image,Symbol,stage_range\na,b,4-6\n", ['no column "gene"', '"Symbol" may be "gene"']),
         ("picture,gene,stage_range\na,b,4-6\n", ['no column "image"', " add --columns image=picture"]),
+        (
+            "image,gene1,gene2,stage_range\na,b,c,4-6\n",
+            ["columns for gene: gene1, gene2", "a row for each"],
+        ),
+        ("file,x,stage_range\na,b,4-6\n", ['"file" may be "image"', "in one line of the table"]),
         ("imagen;gen;etapa\na;b;4-6\n", ["--columns image=imagen,gene=gen,stage_range=etapa"]),
         ("image\uff0cgene\uff0cstage_range\n", ['no column "image"', "in one line of the table"]),
         ("image:gene:stage_range\na:b:4-6\n", ['no column "image"']),
@@ -188,7 +196,7 @@ def ods(path, *rows, again=""):
 
 
 @pytest.mark.parametrize(("suffix", "write"), [("xlsx", workbook), ("ods", ods)])
-def test_a_workbook_is_read_as_the_table_that_it_shows(suffix, write, tmp_path):
+def test_a_workbook_is_read_as_the_table_that_it_shows(suffix, write, tmp_path, caplog):
     header = ["Image", "gene", "stage_range", None, "fbgn"]
     rows = (
         ["a.png", "Dl", "4-6"],
@@ -198,6 +206,7 @@ def test_a_workbook_is_read_as_the_table_that_it_shows(suffix, write, tmp_path):
     )
     write(tmp_path / f"images.{suffix}", [None, " "], header, *rows)
     first, second, third = read_images(tmp_path)
+    assert 'columns without a name are not read (2 rows), such as "1.5" in line 5' in caplog.text
     assert (first.name, first.gene, first.stage_range, first.fbgn) == ("a.png", "Dl", "4-6", "")
     assert (second.stage_range, second.fbgn, third.stage_range) == ("4-6", "F1", "4-6")
     write(tmp_path / f"annotations.{suffix}", ["gene", "stage_range", "term"], ["Dl", "4-6", "gap"])
@@ -235,6 +244,21 @@ def test_a_damaged_workbook_is_read_whole_or_refused_in_clear_words(suffix, tmp_
     path.write_bytes(good[:1000])
     with pytest.raises(InputError, match="damaged or cut short"):
         list(read_rows(path))
+
+
+def test_hidden_rows_are_read_and_named_and_the_sheet_of_the_name_is_taken(tmp_path, caplog):
+    rows = ["gene", "stage_range", "term"], ["Dl", "4-6", "gap"], ["eve", "4-6", "gap"]
+    book = openpyxl.Workbook()
+    sheet = book.create_sheet("Annotations")
+    for row in rows:
+        book.active.append(row[:1])
+        sheet.append(row)
+    sheet.row_dimensions[3].hidden = True
+    book.save(tmp_path / "annotations.xlsx")
+    assert [cells for _, cells in read_table(tmp_path / "annotations.xlsx", tuple(rows[0]))] == [*rows[1:]]
+    filtered = f'<table:table-row table:visibility="filter">{ods_cell("eve")}</table:table-row>'
+    assert len([*read_table(ods(tmp_path / "t.ods", rows[0][:1], ["Dl"], again=filtered), ("gene",))]) == 2
+    assert caplog.text.count("hidden rows (1) are read, too") == 2
 
 
 def test_an_old_workbook_is_read_too(tmp_path, caplog):
@@ -307,6 +331,18 @@ def test_a_workbook_that_repeats_cells_without_end_is_refused_at_once(tmp_path):
     path = ods(tmp_path / "t.ods", ["gene", "term"], again=row)
     with pytest.raises(InputError, match="cells, or claims to"):
         list(read_table(path, ("gene", "term")))
+
+
+@pytest.mark.parametrize(("suffix", "write"), [("xlsx", workbook), ("ods", ods)])
+def test_only_the_elements_of_one_row_are_counted(suffix, write, tmp_path, monkeypatch):
+    path = write(tmp_path / f"t.{suffix}", ["gene", "term"], *[["Dl", "gap"]] * 99)
+    monkeypatch.setattr(workbooks, "_MAX_ELEMENTS", 50)
+    assert len(list(read_table(path, ("gene", "term")))) == 99
+
+
+def test_a_column_that_may_be_missing_does_not_name_the_header(images_csv):
+    (image,) = read_images(images_csv("My embryos\nimage;gene\na.png;Dl\n"), unknown_stage="4-6")
+    assert image.gene == "Dl"
 
 
 @pytest.mark.parametrize("place", ["XFD1048576", "C1048576", "C99999999999999", "XFD3"])

@@ -1,13 +1,14 @@
 """Tests of files from outside: size limits, and messages with a remedy."""
 
 import os
+from contextlib import nullcontext
 
 import pytest
 
 from flyannot.base.errors import InputError
 from flyannot.files import text_files
 from flyannot.files.atomic_file import write_text
-from flyannot.files.text_files import read_json, read_text, read_toml, unpacked_size_limit
+from flyannot.files.text_files import read_json, read_lines, read_text, read_toml, unpacked_size_limit
 
 
 def test_a_text_that_cannot_be_read_is_named_with_the_reason_and_the_remedy(tmp_path, monkeypatch):
@@ -32,6 +33,22 @@ def test_a_file_may_unpack_to_some_megabytes_and_many_times_its_size(tmp_path):
         os.truncate(tmp_path / "a", size)
         assert least < unpacked_size_limit(tmp_path / "a", 10**12) < most
     assert unpacked_size_limit(tmp_path / "a", 1000) == 1000
+
+
+def test_lines_may_take_some_memory_in_which_wide_letters_count_four_times(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "MAX_LINE_FILE_BYTES", 1000)
+    path = tmp_path / "a"
+    for text, is_good in (
+        (300 * "x", True),
+        (999 * "x", False),
+        (299 * "x" + "\U0001f600", False),
+        (20 * "x\n", False),
+    ):
+        write_text(path, text)
+        with (
+            nullcontext() if is_good else pytest.raises(InputError, match="unpacks to more than 1,000 bytes")
+        ):
+            assert "".join(read_lines(path, fix="?")) == text
 
 
 LINE = 'write each line as name = "text" or name = number, and each table as [extract]'

@@ -5,6 +5,7 @@ import pickle
 import resource
 import struct
 import zlib
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from PIL import Image, ImageFile
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.image_file import decode_image
 from flyannot.images.picture import read_grey
-from flyannot.images.unreadable import MAX_PIXELS, UnusableImage, count_jpeg_scans
+from flyannot.images.unreadable import MAX_PIXELS, UnusableImage, count_jpeg_scans, require_whole_file
+from tests.bombs import small_tiff
 from tests.images.picture_files import ENCODINGS, embryo, encoded, luma
 
 N_CUTS = 20
@@ -141,7 +143,8 @@ def test_bombs_and_huge_claims_are_refused_before_they_are_decoded(tmp_path, tri
 def test_grey_levels_that_mean_nothing_are_refused(tiff, trials):
     trials(9, campaign=9)
     holed = np.full(STANDARD_PX, 0.5, np.float32)
-    for bad, expected in [(np.nan, "NaN"), (np.inf, "NaN or infinite"), (-0.1, "outside"), (256, "outside")]:
+    outside = dict.fromkeys((-0.1, 1.2, 256), "outside")  # 1.2 as interpolation makes of 0 to 1
+    for bad, expected in ((np.nan, "NaN"), (np.inf, "NaN or infinite"), *outside.items()):
         holed[3, 5] = bad
         for dtype in (np.float32, np.float64):
             assert expected in reason(tiff(holed.astype(dtype)))
@@ -203,6 +206,23 @@ def test_a_jpeg_of_very_many_scans_is_refused(picture):
         assert count_jpeg_scans(file.read()) == 6
     assert decode_image(picture(whole[:-2] + 200 * scan + whole[-2:]), "L").shape == (1000, 1000)
     assert "scans" in reason(picture(whole[:-2] + 300 * scan + whole[-2:]))
+
+
+def test_markers_without_a_length_are_no_segments():
+    for marker in (0x01, *range(0xD0, 0xD9)):
+        assert count_jpeg_scans(b"\xff\xd8\xff%c\xff\xda\0\2\xff\xd9" % marker) == 1
+
+
+def test_what_a_tag_of_a_tiff_says_about_the_pixels_must_be_in_the_file(tmp_path):
+    path = tmp_path / "a.tif"
+    for tag in (258, 270, 280, 281, 320, 338, 339, 340, 341):
+        for kind, form in tifffile.TIFF.DATA_FORMATS.items():
+            n_bytes = 9 * struct.calcsize(form)
+            for missing in (0, 1):
+                size = len(small_tiff((tag, kind, 9, 0)))
+                path.write_bytes(small_tiff((tag, kind, 9, size - n_bytes + missing)))
+                with open(path, "rb") as file, pytest.raises(UnusableImage) if missing else nullcontext():
+                    require_whole_file(path, file)
 
 
 @pytest.mark.parametrize("quality", [30, 100])

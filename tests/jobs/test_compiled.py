@@ -194,7 +194,7 @@ def test_a_damaged_cache_of_kernels_heals(pool_afresh, tmp_path, rng, trials):
     cache = tmp_path / "flyannot"
     pool_afresh()
     files = [path for path in cache.rglob("*") if path.is_file()]
-    assert {path.suffix for path in files} == {".nbi", ".nbc", ".json"}
+    assert {path.suffix for path in files} == {".nbi", ".nbc", ".json", ".py"}
     unfinished = next(path.with_name(f"{path.name}.tmp.01ab") for path in files if path.suffix == ".nbi")
     unfinished.touch()  # as a process that is killed while numba writes leaves it
     assert said_by(KERNEL, FLYANNOT_CACHE=str(tmp_path)) == "[1.0, 1.0]" and not unfinished.exists()
@@ -276,7 +276,7 @@ KERNELS = {  # one calls into the other
 
 
 def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(tmp_path):
-    """This holds even if the change keeps the time and size of the file."""
+    """This holds even if the change keeps the time and size of the file.  Installations share the code."""
     package = tmp_path / "flyannot"
     jobs = (f"jobs/{name}" for name in ("__init__", "compiled", "progress_events"))
     base = (f"base/{name}" for name in ("__init__", "errors", "system"))
@@ -297,8 +297,11 @@ def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(t
         os.utime(inner, (10**9, 10**9))
         assert said_by(code, cwd=tmp_path, **environment) == str(1 + int(summand))
     before = kept_code(tmp_path / "cache")
-    assert len(before) == 3 and said_by(code, cwd=tmp_path, **environment) == "4"
-    assert kept_code(tmp_path / "cache") == before
+    shutil.copytree(package, tmp_path / "other" / "flyannot")
+    assert len(before) == 3
+    for folder in (tmp_path, tmp_path / "other"):
+        assert said_by(code, cwd=folder, **environment) == "4"
+        assert kept_code(tmp_path / "cache") == before
 
 
 @pytest.mark.parametrize("package", ["numba", "llvmlite"])
@@ -316,15 +319,23 @@ def test_all_sources_of_kernels_name_the_folder():
     assert len(with_kernels) > 5 and sources >= set(with_kernels)
 
 
-def folder_of(**environment):
-    """Return the folder of compiled kernels that a process of its own chooses."""
-    code = "from flyannot.jobs.compiled import cache_folder; print(cache_folder())"
-    return Path(said_by(code, **environment))
+@pytest.fixture
+def folder_of(monkeypatch):
+    """Return a function that gives the folder of kernels that a process in an environment chooses."""
+
+    def choose(**environment):
+        with monkeypatch.context() as patch:
+            patch.setattr(tempfile, "tempdir", None)  # the temporary folder is looked for once a process
+            for name, value in environment.items():
+                patch.delenv(name, raising=False) if value is None else patch.setenv(name, value)
+            return compiled.cache_folder()
+
+    return choose
 
 
 @pytest.mark.not_on_windows
 @pytest.mark.parametrize("spoil", ["writable", "link", "owner", "file"])
-def test_a_folder_that_others_could_have_filled_is_not_taken(tmp_path, spoil):
+def test_a_folder_that_others_could_have_filled_is_not_taken(folder_of, tmp_path, spoil):
     """Whoever can write there could run code as this user, since numba unpickles the files."""
     planted, elsewhere = tmp_path / "flyannot", tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -348,7 +359,9 @@ def test_a_folder_that_others_could_have_filled_is_not_taken(tmp_path, spoil):
 @pytest.mark.parametrize("mode, is_taken", [(0o755, True), (0o1777, True), (0o775, False), (0o777, False)])
 @pytest.mark.parametrize("is_others", [False, True])
 @pytest.mark.parametrize("is_link", [False, True])
-def test_nor_is_one_that_others_could_put_another_in_place_of(tmp_path, mode, is_taken, is_others, is_link):
+def test_nor_is_one_that_others_could_put_another_in_place_of(
+    folder_of, tmp_path, mode, is_taken, is_others, is_link
+):
     """Whoever may rename in a parent folder could exchange the folder after it was checked."""
     if is_others and os.getuid():
         pytest.skip("only root can give a folder to another user")
@@ -363,7 +376,7 @@ def test_nor_is_one_that_others_could_put_another_in_place_of(tmp_path, mode, is
 
 
 @pytest.mark.not_on_windows
-def test_a_planted_folder_in_the_temporary_one_is_passed_over(tmp_path):
+def test_a_planted_folder_in_the_temporary_one_is_passed_over(folder_of, tmp_path):
     """Without a writable home the name of the folder can be guessed."""
     (tmp_path / "home").write_text("no folder")
     environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
@@ -371,7 +384,7 @@ def test_a_planted_folder_in_the_temporary_one_is_passed_over(tmp_path):
     first = folder_of(**environment)
     assert first.parent == tmp_path
     first.chmod(0o777)
-    assert folder_of(**environment) == Path("None")
+    assert folder_of(**environment) is None
     assert said_by(KERNEL, **environment) == "[1.0, 1.0]"
     assert {*tmp_path.iterdir()} == {tmp_path / "home", first} and not list(first.iterdir()), (
         "nothing is kept"
@@ -380,14 +393,14 @@ def test_a_planted_folder_in_the_temporary_one_is_passed_over(tmp_path):
 
 @pytest.mark.not_on_windows
 @pytest.mark.parametrize("mode", [0o777, 0o775])
-def test_without_a_private_folder_nothing_is_kept(tmp_path, mode):
+def test_without_a_private_folder_nothing_is_kept(folder_of, tmp_path, mode):
     """Others could put another folder in the place of one in a temporary folder without the sticky bit."""
     (tmp_path / "home").write_text("no folder")
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp").chmod(mode)
     environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp")}
     environment |= {"XDG_CACHE_HOME": None, "FLYANNOT_CACHE": None}
-    assert folder_of(**environment) == Path("None")
+    assert folder_of(**environment) is None
     assert said_by(KERNEL, **environment) == "[1.0, 1.0]"
     assert not [path for path in (tmp_path / "tmp").rglob("*") if path.is_file()]
 
@@ -400,3 +413,9 @@ def test_a_users_own_kernels_stay_where_numba_puts_them(tmp_path):
     )
     assert said_by("import own", cwd=tmp_path) == "2 ''"
     assert list((tmp_path / "__pycache__").glob("own.f*.nbi"))
+
+
+def test_garbage_is_collected_again_after_a_pause():
+    with compiled._pause_collection():
+        assert not compiled.gc.isenabled()
+    assert compiled.gc.isenabled()

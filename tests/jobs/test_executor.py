@@ -156,6 +156,7 @@ def test_a_worker_has_one_thread_and_leaves_ctrl_c_to_its_parent(cluster_workers
     assert [(blas, cv2) for blas, _, cv2, _ in found] == [(1, 1)] * 2
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("work", [fail_with_a_fix, own_process])
 def test_leaving_ends_the_workers_and_removes_their_semaphores(work, capfd):
     """This holds even if the process is killed that keeps track of the semaphores."""
@@ -172,6 +173,8 @@ def test_leaving_ends_the_workers_and_removes_their_semaphores(work, capfd):
     gc.collect()  # finalisers of the semaphores
     with Executor(2) as workers:  # starts the tracker again
         workers.run_all(own_process, [1, 2])
+        for _ in range(20):  # more than loky hands to its workers
+            workers._engine._pool.submit(time.sleep, 9)
     assert "Traceback" not in capfd.readouterr().err
 
 

@@ -68,7 +68,11 @@ ALIKE = {
         lambda X: X,
     ),
     "positive codes": ("--positive codes", {"positive_code": True}, lambda X: X),
-    "positive": ("--positive codes --positive atoms", {"positive_code": True, "positive_dict": True}, abs),
+    "positive": (
+        "--positive codes --positive atoms --learner modl --n-epochs 1",
+        {"positive_code": True, "positive_dict": True, "learner": "modl", "max_iter": 1},
+        lambda X: abs(missing(X)),
+    ),
 }
 
 
@@ -183,7 +187,10 @@ WRONG = {
     "learn-dict X.npy -o d.h5 --stage-range 4-6": ("a matrix has no stage ranges", 2),
     "learn-dict X.npy X.npy -o d.h5": ("2 files were named", 2),
     "learn-dict X.npy -o d.h5 --positive codes --data-parallel 2": ("cannot exclude negative values", 2),
-    "learn-dict X.npy -o d.h5 --positive codes --learner ol": ("cannot exclude negative values", 2),
+    "learn-dict X.npy -o d.h5 --positive codes --learner lagrange-dual": (
+        "cannot exclude negative values",
+        2,
+    ),
     "learn-dict X.npy -o X.npy --force": ("X.npy", 2),
     "learn-dict absent.npy -o d.h5": ("no such file: absent.npy", 2),
     "learn-dict bad.npy -o d.h5 --n-atoms 5": ("bad.npy has nan in row 77, column 2", 65),

@@ -14,7 +14,7 @@ from flyannot.pipeline.engine import task as task_module
 from flyannot.pipeline.engine.parts import parts_folder
 from flyannot.pipeline.runs.configuration import Configuration, find_options_classes, write_record
 from flyannot.pipeline.runs.status import read_run_status
-from tests.processes import CLI, start_process
+from tests.processes import start_fork
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, write_configuration
 
 OPTIONS = find_options_classes()
@@ -152,7 +152,7 @@ def test_skipped_images_are_counted(flyannot, status, of_run):
 
 def test_it_may_be_asked_for_at_any_moment_of_a_run(status, tmp_path):
     config = write_configuration(tmp_path, n_epochs=2)
-    run = start_process([*CLI, "run", config])
+    run = start_fork(f"run {config}")
     seen = set()
     results = tmp_path / "results"
     while run.poll() is None:

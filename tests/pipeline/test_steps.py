@@ -322,7 +322,7 @@ def test_a_damaged_input_is_named_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(
-    ("kind", "module", "name"), [("dictionary", fit, "run_epoch"), ("model", linear_svm, "fit_liblinear")]
+    ("kind", "module", "name"), [("dictionary", fit, "run_epoch"), ("model", linear_svm, "fit_machine")]
 )
 def test_learning_and_training_hold_blas_to_one_thread(chain, tmp_path, monkeypatch, kind, module, name):
     """Check this because threads of BLAS would slow the learner, and their number would change bits."""

@@ -5,7 +5,6 @@ The files are the same as from `flyannot run`, also after a job was killed and t
 
 import os
 import shutil
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.pipeline.small_slurm import small_slurm, why_not
 from tests.pipeline.test_workflow import FILES, make_place
-from tests.processes import CLI, start_process, wait_for
+from tests.processes import start_fork, start_process, wait_for
 
 SNAKEMAKE = shutil.which("snakemake") or str(Path(sys.prefix) / "snakemake" / "bin" / "snakemake")
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -29,15 +28,18 @@ def place(chain, tmp_path_factory):
     folder = make_place(chain, tmp_path_factory.mktemp("workflows") / "my embryos' set")
     (folder / "run").mkdir()
     shutil.copy(folder / "c.toml", folder / "run")
-    assert ours(folder / "run", "run", "c.toml").returncode == 0
+    ours(folder / "run", "run c.toml")
     return folder
 
 
-def ours(folder, *words):
-    """Run `flyannot WORDS` in a folder beside the embryos."""
+def ours(folder, words):
+    """Run `flyannot WORDS` in a folder beside the embryos, and return what it says on stderr."""
     text = (folder / "c.toml").read_text().replace('"embryos"', '"../embryos"')
-    (folder / "c.toml").write_text(text.replace("jobs = 1", "jobs = 2"))
-    return subprocess.run([*CLI, *words], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True)
+    (folder / "c.toml").write_text(text)
+    run = start_fork(words, cwd=folder)
+    said = run.communicate()[1]
+    assert run.returncode == 0, said
+    return said
 
 
 def workflow(place, name):
@@ -45,8 +47,7 @@ def workflow(place, name):
     folder = place / name
     folder.mkdir()
     shutil.copy(place / "c.toml", folder)
-    said = ours(folder, "workflow", "c.toml", "--parts", "2", "-o", "Snakefile")
-    assert said.returncode == 0, said.stderr
+    ours(folder, "workflow c.toml --parts 2 -o Snakefile")
     return folder, [SNAKEMAKE, "--snakefile", "Snakefile", "--profile", f"profiles/{name}"]
 
 
@@ -67,8 +68,7 @@ def assert_same_files(folder, place):
     expected = place / "run" / "results"
     for name in FILES:
         assert (folder / "results" / name).read_bytes() == (expected / name).read_bytes(), name
-    said = ours(folder, "run", "c.toml")
-    assert said.returncode == 0 and "everything is up to date" in said.stderr
+    assert "everything is up to date" in ours(folder, "run c.toml")
 
 
 NO_SNAKEMAKE = "" if Path(SNAKEMAKE).is_file() else "no Snakemake here: `make test` installs it"
@@ -102,5 +102,5 @@ def test_slurm_makes_the_files_of_a_run(place, tmp_path):
         said = second.communicate()[1]
         assert second.returncode == 0 and "rule learn_dict" in said, said
     assert (folder / "results" / "dictionary.h5").exists()
-    assert ours(folder, "run", "c.toml").returncode == 0  # does the rest: each job waits for seconds
+    ours(folder, "run c.toml")  # does the rest: each job waits for seconds
     assert_same_files(folder, place)

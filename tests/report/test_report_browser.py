@@ -117,10 +117,8 @@ def test_the_page_fits_any_width_in_light_and_dark(browser, page, width, scheme)
         assert buttons.first.bounding_box()["height"] == before, "a verdict that is given takes one line"
 
 
-def test_thousands_of_groups_are_paged_and_their_images_come_from_beside(browser, tmp_path):
-    out = tmp_path / "big.html"
-    write_groups(out, entries(5000, maps=True), page_bytes=2_000_000)
-    with shown(browser, out) as view:
+def test_thousands_of_groups_are_paged_and_their_images_come_from_beside(browser, large_page):
+    with shown(browser, large_page[0]) as view:
         assert view.inner_text("#groups-count") == "5,000 groups"
         assert view.locator(LINES).count() < 100 and view.locator(f"{LINES} img[src]").count() < 40
         for _ in range(3):  # more lines, and their pictures, as the last comes near

@@ -3,17 +3,20 @@
 import numpy as np
 import pytest
 
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners.lazy_atoms import project_l1
 from flyannot.sparse.learners.modl import MODL
 from flyannot.sparse.learners.ol import OL
 from flyannot.sparse.missing_values import replace_missing, solve_observed_lasso
+from flyannot.sparse.stored_codes import EITHER_SIGN, PositiveConstraints
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse import twin_online
 from tests.sparse.test_ol import visit
 from tests.sparse.twins import slow_lasso
 
 LAM = 0.1
+POSITIVE_ATOMS = PositiveConstraints(atoms=True)
 
 
 def with_missing(X, rng, fraction=0.3):
@@ -30,18 +33,28 @@ def with_missing(X, rng, fraction=0.3):
         ({"history": "products", "projection": "exact"}, twin_online.project_l2),  # lazy against plain
         ({"history": "residuals", "projection": "approximate"}, twin_online.project_l2_within),
         ({"history": "residuals", "ball": "l1"}, twin_online.project_l1_within),
+        (
+            {"history": "products", "projection": "exact", "positive": PositiveConstraints(True, True)},
+            twin_online.project_l2,
+        ),
         ({"history": "products", "code_penalty": "l2"}, twin_online.project_l2_within),
-        ({"history": "residuals", "code_penalty": "l2", "ball": "l1"}, twin_online.project_l1_within),
+        (
+            {"history": "residuals", "code_penalty": "l2", "ball": "l1", "positive": POSITIVE_ATOMS},
+            twin_online.project_l1_within,
+        ),
     ],
 )
 @pytest.mark.parametrize("reduction", [1, 3])
 def test_modl_equals_its_slow_twin(reduction, options, project, missing, rng):
     X, _ = planted(34, 18, 40, 3, rng)
+    positive = options.get("positive", EITHER_SIGN)
+    X = np.abs(X) if positive.atoms else X
     shown, known = with_missing(X, rng, missing)
     if missing:
         known[5], shown[5] = False, np.nan  # a sample of which nothing is known
         known[:, 7], shown[:, 7] = False, np.nan  # a feature of which nothing is known
     D = unit_rows(rng.normal(size=(18, 40)))
+    D = np.abs(D) if positive.atoms else D
     D[3] = 0.0
     if options.get("ball") == "l1":
         D /= np.maximum(1, np.abs(D).sum(axis=1, keepdims=True))
@@ -50,10 +63,13 @@ def test_modl_equals_its_slow_twin(reduction, options, project, missing, rng):
     visit(learner, shown, order)
     rules = {"order": order, "lam": LAM, "batch_size": 8, "beta": 0.8, "reduction": reduction}
     rules |= {"history": options["history"], "project": project, "ridge": options.get("code_penalty") == "l2"}
+    rules["positive"] = positive
     slow_D, slow_A, slow_H, slow_Z = twin_online.slow_online(D, X, known, np.random.default_rng(0), **rules)
     np.testing.assert_allclose(learner.codes().toarray(), slow_Z, atol=1e-5)
     np.testing.assert_allclose(learner._A, slow_A, atol=1e-5)
     np.testing.assert_allclose(learner.D, slow_D, atol=1e-4)
+    assert learner.D.min() >= 0 or not positive.atoms
+    assert learner.codes().min() >= 0 or not positive.code
     if options["history"] == "products":
         np.testing.assert_allclose(learner._history.T, slow_H, atol=1e-5)
 
@@ -151,7 +167,7 @@ def test_learning_from_incomplete_samples_is_evaluated_on_observed_entries(rng):
 def completed(X, D, lam, tol=1e-4):
     """Return X with every NaN replaced by its entry of z D, z the code of the sample's observed features."""
     zeroed, observed = replace_missing(X)
-    Z = solve_observed_lasso(zeroed, observed, np.ascontiguousarray(D.T), lam / D.shape[1], tol)
+    Z = solve_observed_lasso(CODERS["cd"], zeroed, observed, np.ascontiguousarray(D.T), lam / D.shape[1], tol)
     return np.where(observed, X, Z @ D)
 
 

@@ -6,6 +6,7 @@ import pytest
 from flyannot.base.errors import DataError
 from flyannot.sparse.learners.ol import OL
 from flyannot.sparse.objective import duality_gap
+from flyannot.sparse.stored_codes import EITHER_SIGN, PositiveConstraints
 from tests.planted_samples import planted, unit_rows
 from tests.sparse.twin_online import slow_online
 
@@ -20,19 +21,21 @@ def visit(learner, X, order, seed=0):
     return learner
 
 
-@pytest.mark.parametrize("recency", [0, 4])
+@pytest.mark.parametrize("recency, positive", [(0, EITHER_SIGN), (4, PositiveConstraints(True, True))])
 @pytest.mark.parametrize("batch_size", [1, 7, 40])
-def test_ol_equals_its_slow_twin(batch_size, recency, rng):
+def test_ol_equals_its_slow_twin(batch_size, recency, positive, rng):
     X, _ = planted(40, 20, 12, 3, rng)
     D = unit_rows(rng.normal(size=(20, 12)))  # two blocks of atoms
+    X, D = (np.abs(X), np.abs(D)) if positive.atoms else (X, D)
     D[3] = 0.0
     order = rng.permutation(40)
-    weights = {"lam": LAM, "batch_size": batch_size, "beta": 0.8, "recency": recency}
+    weights = {"lam": LAM, "batch_size": batch_size, "beta": 0.8, "recency": recency, "positive": positive}
     learner = visit(OL(D, 40, tol=1e-14, **weights), X, order)
     slow = slow_online(D, X, np.ones(X.shape, bool), np.random.default_rng(0), order=order, **weights)
     fast = learner.D, learner._A, learner._history.T, learner.codes().toarray()
     for values, slow_values, atol in zip(fast, slow, (1e-5, 1e-6, 1e-6, 1e-6)):
         np.testing.assert_allclose(values, slow_values, atol=atol)
+    assert (learner.D.min() >= 0, learner.codes().min() >= 0) == (positive.atoms, positive.code)
 
 
 def test_stored_codes_are_those_of_the_last_visit(rng):

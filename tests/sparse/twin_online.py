@@ -33,11 +33,13 @@ def slow_online(
     project=None,
     ridge=False,
     of_seen=False,
+    positive=(False, False),
 ):
     """Return (D, A, B, Z) after the samples `order`, in mini-batches; `known` marks the entries that count.
 
     With `of_seen` the mask of a mini-batch is what is known of any of its samples.  `project(atom, mask)`
-    projects a whole atom.  The other arguments are those of MODL.  Draws from `rng` what the learners draw.
+    projects a whole atom.  `positive` says whether codes, and atoms, must not be negative.  The other
+    arguments are those of MODL.  Draws from `rng` what the learners draw.
     """
     D, (n_atoms, p) = D.astype(float), D.shape
     A, H, Z = np.zeros((n_atoms, n_atoms)), np.zeros((n_atoms, p)), np.zeros((len(X), n_atoms))
@@ -51,7 +53,7 @@ def slow_online(
             mask = np.isin(np.arange(p), masks.pop())
         for i in rows:
             there = mask & known[i]
-            Z[i] = slow_code(X[i, there], D[:, there], lam * there.sum() / p, ridge)
+            Z[i] = slow_code(X[i, there], D[:, there], lam * there.sum() / p, ridge, positive[0])
         t += len(rows) / batch_size
         w = weight(len(rows) / batch_size, t, beta, recency, n_atoms / batch_size)
         A = (1 - w) * A + w * np.mean([np.outer(Z[i], Z[i]) for i in rows], axis=0)
@@ -68,16 +70,17 @@ def slow_online(
         for k in drawn_order(n_atoms, rng):
             if A[k, k] > 1e-20:
                 atom = D[k] + mask * (B[k] - A[k] @ D) / A[k, k]
+                atom = np.maximum(atom, 0) if positive[1] else atom
                 D[k] = (project or project_l2)(atom, mask)
         if history == "residuals":
             H[:, mask] = (B - A @ D)[:, mask]
     return D, A, H, Z
 
 
-def slow_code(x, D, lam, ridge):
+def slow_code(x, D, lam, ridge, positive):
     if ridge:
         return np.linalg.lstsq(D @ D.T + 2 * lam * np.eye(len(D)), D @ x, rcond=None)[0]
-    return slow_lasso(x, D, lam)
+    return slow_lasso(x, D, lam, positive=positive)
 
 
 def weight(part, t, beta, recency, least):

@@ -16,7 +16,7 @@ def soft(b, lam):
     return np.sign(b) * np.maximum(np.abs(b) - lam, 0.0)
 
 
-def slow_lasso(x, D, lam, n_sweeps=20_000):
+def slow_lasso(x, D, lam, n_sweeps=20_000, *, positive=False):
     """Return the code of one sample by cyclic coordinate descent, until no code moves beyond rounding."""
     z = np.zeros(len(D))
     for _ in range(n_sweeps):
@@ -27,6 +27,7 @@ def slow_lasso(x, D, lam, n_sweeps=20_000):
                 continue
             z[k] = 0.0
             z[k] = soft(atom @ (x - z @ D), lam) / square
+            z[k] = max(z[k], 0) if positive else z[k]
         if np.abs(z - before).max() <= 1e-15 * np.abs(z).max():
             break
     return z

@@ -13,7 +13,8 @@ from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES, match_stage_range_name
 from flyannot.base.text import clean_name, is_unknown
 from flyannot.dataset.table_warnings import warn_about
-from flyannot.files.tables import read_table
+from flyannot.files.tables import MissingColumnsError, read_table
+from flyannot.files.text_files import row_limit
 
 UNKNOWN_STAGE = "unknown stage"
 NO_GENE = "no gene"
@@ -54,8 +55,8 @@ class GeneTable:
 
     def __init__(self):
         self.symbols = {}  # fbgn -> its first symbol, or ""
-        self._all_symbols = defaultdict(dict)  # fbgn -> all its symbols, in order
-        self.fbgns = [defaultdict(set) for _ in range(3)]  # by symbol, by CG number, by synonym
+        self._other_symbols = defaultdict(dict)  # fbgn -> its further symbols, in order
+        self.fbgns = [{}, {}, {}]  # by symbol, by CG number, by synonym; a set takes much memory
 
     def add(self, fbgn, symbol, cg="", synonyms=()):
         """Add one gene with its names; names that are known already change nothing.
@@ -64,11 +65,17 @@ class GeneTable:
         """
         if not _FBGN.fullmatch(fbgn):
             return
-        self.symbols[fbgn] = self.symbols.get(fbgn) or symbol
-        self._all_symbols[fbgn].update({symbol: True} if symbol else {})
+        first = self.symbols[fbgn] = self.symbols.get(fbgn) or symbol
+        if symbol not in ("", first):
+            self._other_symbols[fbgn][symbol] = True
+        alone = (fbgn,)
         for names, fbgns in zip(([symbol], [cg], synonyms), self.fbgns):
             for name in filter(None, names):
-                fbgns[name].add(fbgn)
+                known = fbgns.setdefault(name, alone)
+                if len(known) > 1:
+                    known.add(fbgn)
+                elif known != alone:
+                    fbgns[name] = {fbgn, *known}
 
     def add_rows(self, rows):
         """Add the genes of rows that have a FlyBase number and names."""
@@ -77,7 +84,8 @@ class GeneTable:
 
     def describe_unclear_genes(self):
         """Return texts on FlyBase numbers with several symbols, and on symbols with several numbers."""
-        renamed = [f"{fbgn} is {' and '.join(of)}" for fbgn, of in self._all_symbols.items() if len(of) > 1]
+        others = self._other_symbols.items()
+        renamed = [f"{fbgn} is {' and '.join([self.symbols[fbgn], *of])}" for fbgn, of in others]
         shared = [
             f"{name} is {' and '.join(sorted(of))}" for name, of in self.fbgns[0].items() if len(of) > 1
         ]
@@ -112,9 +120,10 @@ def read_genes(path):
 
     BDGP's annotations with a header are such a table, and so are FlyBase's tables fbgn_annotation_ID and
     fb_synonym.  Rows without a number or a symbol are left out.  Raises InputError if the table does not
-    exist, or lacks one of the two columns.
+    exist, lacks one of the two columns, or has too many synonyms for its size.
     """
     errors = []
+    most = row_limit(path) if Path(path).is_file() else 0
     for columns in _GENE_COLUMNS:
         genes = GeneTable()
         faults = []
@@ -122,7 +131,10 @@ def read_genes(path):
             for _, (fbgn, symbol, cg, synonyms) in read_table(path, columns[:2], columns[2:], faults=faults):
                 if not is_unknown(symbol, "gene"):
                     genes.add(fbgn, clean_name(symbol), cg, re.split("[|,]", synonyms))
-        except InputError as error:
+                if len(genes.fbgns[-1]) > most:
+                    what = f"{path} has more than {most:,} synonyms, too many for its size"
+                    raise InputError(what, fix="name a table of genes of one species")
+        except MissingColumnsError as error:
             errors.append(error)
             continue
         shown = [error.message for error in faults]

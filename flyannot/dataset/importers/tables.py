@@ -77,10 +77,8 @@ class TableFormat:
             header = _first_row(path)
             kind = self.kind_of(header)
             if kind is None:
-                raise InputError(
-                    f"{path} is not such a table: its first row is {', '.join(header[:8]) or 'empty'}",
-                    fix=self.columns,
-                )
+                what = f"{path} is not such a table: its first row is {', '.join(header[:8]) or 'empty'}"
+                raise InputError(what, fix=self.columns)
             if kind in tables:
                 raise InputError(
                     f"{tables[kind]} and {path} are both tables of {kind}", fix="name one of them"
@@ -155,10 +153,8 @@ def import_tables(form, sources, folder, options, *, force=False):
         first = log.rejected[:_MOST_SHOWN]
         shown = "; ".join(f"line {row.line}, {row.item}: {row.reason}" for row in first)
         where = f"{pictures.folder} has {pluralise(pictures.n_files, 'file')}"
-        raise InputError(
-            f"no image was found ({shown or 'the table is empty'}; {where})",
-            fix="name the folder with the images, and the tables that list them",
-        )
+        what = f"no image was found ({shown or 'the table is empty'}; {where})"
+        raise InputError(what, fix="name the folder with the images, and the tables that list them")
     unclear = genes.describe_unclear_genes()
     digested = {"images": tables["images"], "annotations": tables.get("terms"), "genes": options.genes}
     with atomic_folder(folder, sources, force=force) as staged:

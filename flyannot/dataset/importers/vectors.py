@@ -160,10 +160,8 @@ def read_vectors(path):
         if not image:
             raise InputError(f"{path} has an image without a name", fix="give every image a name")
         if n > 1:
-            raise InputError(
-                f"{path} has the image {image} twice in stage range {stage_range}",
-                fix="give every image one row",
-            )
+            what = f"{path} has the image {image} twice in stage range {stage_range}"
+            raise InputError(what, fix="give every image one row")
     columns = {name: columns.get(name, [""] * len(vectors)) for name in IMAGE_COLUMNS}
     columns["view"] = list(map(parse_view, columns["view"]))
     names = zip(columns["group"], columns["fbgn"], columns["gene"], columns["image"])

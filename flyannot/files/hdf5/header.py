@@ -147,10 +147,8 @@ def _read_kind(root, path, kind):
             fix=f"name a file made by: {COMMAND_BY_KIND[kind]}" if kind else "name a file made by flyannot",
         )
     if kind is not None and kind_found != kind:
-        raise DataError(
-            f"{path} contains {_with_article(kind_found)}, not {_with_article(kind)}",
-            fix=f"name a file made by: {COMMAND_BY_KIND[kind]}",
-        )
+        what = f"{path} contains {_with_article(kind_found)}, not {_with_article(kind)}"
+        raise DataError(what, fix=f"name a file made by: {COMMAND_BY_KIND[kind]}")
     version = int(read_attribute(root, "format_version"))
     if version != FORMAT_VERSION:
         raise DataError(

@@ -17,7 +17,11 @@ DTYPES = {"i1", "u1", "u2", "u4", "i4", "i8", "f4", "f8"}
 IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source", "place", "quality_warnings")
 _IMAGES = dict.fromkeys(IMAGE_COLUMNS, ("S", ("n_images",)))
 _CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of the LARGE_DATASETS rows of each image
-_TRACE_NUMBERS = ("trace/objective_stored", "trace/objective", "trace/gap", "trace/mean_nonzeros")
+_EPOCHS = ("n_epochs",)
+_TRACE = dict.fromkeys(("trace/epoch", "trace/n_unused_atoms", "trace/n_visits"), ("i", _EPOCHS))
+_TRACE |= {
+    f"trace/{name}": ("f", _EPOCHS) for name in ("objective_stored", "objective", "gap", "mean_nonzeros")
+}
 _ANSWERS = ("n_groups", "n_terms")
 _OF_RUN = {
     "held_out": ("u", _ANSWERS),
@@ -38,11 +42,9 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
     },
     "dictionary": {
         "D": ("f", ("n_atoms", "n_features")),
-        "trace/epoch": ("i", ("n_epochs",)),
-        **dict.fromkeys(_TRACE_NUMBERS, ("f", ("n_epochs",))),
-        **dict.fromkeys(("trace/n_unused_atoms", "trace/n_visits"), ("i", ("n_epochs",))),
+        **_TRACE,
     },
-    "checkpoint": {},  # the arrays of a learner are under state/
+    "checkpoint": {**_TRACE, "trace/seconds": ("f", _EPOCHS)},  # the arrays of a learner are under state/
     "features": {
         **_IMAGES,
         **_CONTENT,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from flyannot.base.errors import InputError, WriteError
+from flyannot.dataset.paths import is_data_set_table
 from flyannot.files.atomic_file import check_output, file_has_text, lock_output, write_text
 from flyannot.files.hdf5.file_cache import close_cached_files
 from flyannot.files.hdf5.layout import is_hdf5
@@ -346,7 +347,7 @@ def run_task_share(task, share, execution):
 
 
 @contextmanager
-def locked_output(out, inputs=(), *, force=False):
+def locked_output(out, inputs=(), *, force=False, is_annotations=False):
     """Lock an output that belongs to no task, such as an export, while it is written: a context manager.
 
     Parameters
@@ -354,15 +355,18 @@ def locked_output(out, inputs=(), *, force=False):
     out : Path
     inputs : Paths of its inputs
     force : if True, an existing file is replaced
+    is_annotations : if True, the output may replace an annotations.csv
 
     Raises
     ------
     InputError
-        If it is one of the inputs or a picture, or exists and `force` is off.
+        If it is one of the inputs, a picture or a table of a data set, or exists and `force` is off.
     LockedError
         If another run is writing it.
     """
     check_output(out, inputs)
+    if out.is_file() and is_data_set_table(out) and not is_annotations:
+        raise InputError(f"{out} is a table of a data set, and is not replaced", fix="name another output")
     if out.is_file() and (found := recognise_file(out).name).endswith(" picture"):
         raise InputError(f"{out} is {found}, and is not replaced", fix="name another output")
     with lock_output(out):
@@ -371,21 +375,22 @@ def locked_output(out, inputs=(), *, force=False):
         yield
 
 
-def write_text_output(out, text, inputs=(), *, force=False):
+def write_text_output(out, text, inputs=(), **how):
     """Write a text file that belongs to no task.
 
     If the file exists with the same text, it is not an error. The parameters are as in `locked_output`.
     """
-    write_text_outputs({out: text}, inputs, force=force)
+    write_text_outputs({out: text}, inputs, **how)
 
 
-def write_text_outputs(texts, inputs=(), *, force=False):
+def write_text_outputs(texts, inputs=(), *, force=False, **how):
     """Write several text files, or none of them if one exists with another text and `force` is off.
 
     texts : dict, Path -> text; the other parameters are as in `locked_output`
     """
     with ExitStack() as held:
         for out, text in texts.items():
-            held.enter_context(locked_output(out, inputs, force=force or file_has_text(out, text)))
+            may_replace = force or file_has_text(out, text)
+            held.enter_context(locked_output(out, inputs, force=may_replace, **how))
         for out, text in texts.items():
             write_text(out, text, keep_same=True)

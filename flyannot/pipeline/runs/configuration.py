@@ -5,7 +5,6 @@ the file. The command line overrides the environment (FLYANNOT_TABLE_OPTION), wh
 """
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -175,10 +174,10 @@ def read_record(folder):
     try:
         text, _, digest = read_text(path, fix="").rpartition(f"\n{_SEAL}")
         if digest.strip() == json_digest(text):
-            tables = convert_to_kebab_case(tomllib.loads(text))
+            tables = convert_to_kebab_case(read_toml(path))  # the seal is a comment
             set_header_words(tables.get(Selection.table, {}).get("columns", ()))
             return tables
-    except (OSError, ValueError):
+    except InputError:
         pass
     raise DataError(
         f"{path} was changed after `flyannot run` wrote it", fix="repeat the run, or give --data-set"

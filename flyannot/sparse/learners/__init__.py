@@ -24,6 +24,7 @@ class `Learner` implements `end_epoch`, `codes` and the state, from the names of
 `fit` implements epochs, order, timing and the trace.
 """
 
+from flyannot.base.errors import InputError
 from flyannot.base.registry import Registry
 
 _HERE = "flyannot.sparse.learners"
@@ -38,3 +39,12 @@ LEARNERS = Registry(
         "dssc": f"{_HERE}.dssc:DSSC",
     },
 )
+
+
+def check_takes_positive(name):
+    """Raise InputError unless the learner `name` can exclude negative codes and atoms."""
+    if not LEARNERS[name].takes_positive:
+        able = ", ".join(other for other in LEARNERS if LEARNERS[other].takes_positive)
+        raise InputError(
+            f"the learner {name} cannot exclude negative values", fix=f"choose one of the learners {able}"
+        )

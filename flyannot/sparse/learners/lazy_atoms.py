@@ -63,6 +63,8 @@ class LazyAtoms:
         Initial atoms, copied.
     ball : L2_LAZY, L2_WITHIN or L1_WITHIN
         How atoms are projected after an update.
+    positive : bool
+        Whether entries of atoms must not be negative.
 
     Attributes
     ----------
@@ -73,9 +75,10 @@ class LazyAtoms:
         Squared L2 norm of every atom, or its L1 norm for L1_WITHIN.
     """
 
-    def __init__(self, D, ball):
+    def __init__(self, D, ball, *, positive=False):
         self.F = np.ascontiguousarray(np.asarray(D, learner_dtype(D)).T)
         self.ball = ball
+        self.positive = positive
         self.scale = np.ones(self.F.shape[1])
         self.mass = np.empty(self.F.shape[1])  # of every atom: squared norm or l1 norm
         self._buffers = BufferPool(self.F.dtype)
@@ -119,7 +122,9 @@ class LazyAtoms:
             R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns], D.T, out=R)
             buffers = self._block_buffers(self._buffers("moved", *R.shape))
-            _update_block(R, D, B, A, columns.start, visit, outside, self.ball, growth, buffers)
+            _update_block(
+                R, D, B, A, columns.start, visit, outside, self.ball, self.positive, growth, buffers
+            )
         self._store_atoms(D, features, outside, growth)
 
     def update_with_residuals(self, D, H, A, features, rng):
@@ -138,7 +143,9 @@ class LazyAtoms:
             np.matmul(A[columns, visited[:n]], moved[:n], out=R)
             more = n + len(R)
             buffers = self._block_buffers(moved[n:more])
-            _update_block(R, D, H, A, columns.start, visit, outside, self.ball, growth, buffers)
+            _update_block(
+                R, D, H, A, columns.start, visit, outside, self.ball, self.positive, growth, buffers
+            )
             visited[n:more] = range(columns.start, columns.stop)
             n = more
         H -= np.matmul(moved[:n].T, A[visited[:n]], out=self._buffers("change", *D.shape))
@@ -209,7 +216,7 @@ def _random_blocks(A, rng):
 
 
 @kernel(fastmath=SUMS)
-def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
+def _update_block(R, D, B, A, first, visit, outside, ball, positive, growth, buffers):
     """Update the atoms first + visit[0], first + visit[1], ... of one block, one after the other.
 
     Atom k moves by (B - D A)[:, k] / A[k, k], and is projected.  There is at least one atom to update.
@@ -226,6 +233,7 @@ def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
     outside : float64 array (n_atoms,)
         Mass of every atom on other features: squared L2 norm, or L1 norm for L1_WITHIN.
     ball : L2_LAZY, L2_WITHIN or L1_WITHIN
+    positive : bool, whether entries must not be negative
     growth : float64 array (n_atoms,), overwritten for these atoms
         Factor by which the entries on other features must shrink.
     buffers : tuple of three work arrays
@@ -239,7 +247,7 @@ def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
     _compute_proposal(u, atoms[visit[0]], R[visit[0]], A[first + visit[0], first + visit[0]])
     for t in range(len(visit)):
         k = first + visit[t]
-        growth[k] = _project(u, outside[k], ball)
+        growth[k] = _project(u, outside[k], ball, positive)
         _replace_atom(R, atoms, u, A[k, first:], A, first, visit[t:])
     for i in range(len(D)):
         for l in range(len(R)):
@@ -294,19 +302,25 @@ def _compute_proposal(u, atom, r, curvature):
 
 
 @inlined()
-def _project(u, outside, ball):
+def _project(u, outside, ball, positive):
     """Project an atom onto its ball: the unit ball of the L2 norm, or of the L1 norm for L1_WITHIN.
+
+    If entries must not be negative, the result is the nearest point of the ball without negative entries.
 
     Parameters
     ----------
     u : float array, the entries of the atom on the selected features, changed in place
     outside : float, the squared norm of its entries on other features; for L1_WITHIN their L1 norm
     ball : L2_LAZY, L2_WITHIN or L1_WITHIN
+    positive : bool, whether entries must not be negative
 
     Returns
     -------
     factor : float, by which the entries on other features must shrink; 1 unless `ball` is L2_LAZY
     """
+    if positive:
+        for i in range(len(u)):
+            u[i] = max(u[i], u.dtype.type(0))
     if ball == L2_LAZY:
         norm = np.sqrt(outside + _atom_mass(u, ball))
         if norm > 1:

@@ -25,6 +25,7 @@ from flyannot.base.options import ChoiceType, FloatType, IntegerType, option
 from flyannot.sparse.learners.lazy_atoms import L1_WITHIN, L2_LAZY, L2_WITHIN
 from flyannot.sparse.learners.ol import OL, OLOptions
 from flyannot.sparse.missing_values import replace_missing, solve_observed_ridge
+from flyannot.sparse.stored_codes import EITHER_SIGN
 
 LEAST_PER_ATOM = 20  # features of a mask per atom, as in MODL's figures in benchmarks/items.toml
 # (ball, projection) -> the ball of the kernels
@@ -97,6 +98,8 @@ class MODL(OL):
         Initial atoms, copied, and scaled to norm 1 if they are longer.
     n_samples : int
     lam : float > 0, weight of the L1 norm
+    positive : PositiveConstraints
+        Ridge codes cannot be constrained.
     options : fields of `MODLOptions`
 
     Warns
@@ -113,8 +116,12 @@ class MODL(OL):
     Options = MODLOptions
     takes_missing_values = True
 
-    def __init__(self, D, n_samples, *, lam, **options):
+    def __init__(self, D, n_samples, *, lam, positive=EITHER_SIGN, **options):
         chosen = self.Options(**options)
+        if positive.code and chosen.code_penalty == "l2":
+            raise InputError(
+                "ridge codes cannot exclude negative values", fix="leave out code_penalty, or positive codes"
+            )
         D = np.asarray(D)
         if chosen.reduction > D.shape[1]:
             raise InputError(
@@ -129,7 +136,7 @@ class MODL(OL):
         norms = np.linalg.norm(D, ord=int(chosen.ball[1]), axis=1, keepdims=True)
         outside = norms > 1 + 1e-6
         D = np.divide(D, norms, out=D.copy(), where=outside) if outside.any() else D
-        super().__init__(D, n_samples, lam=lam, **options)
+        super().__init__(D, n_samples, lam=lam, positive=positive, **options)
         self._masks = []
 
     def begin_epoch(self, rng):

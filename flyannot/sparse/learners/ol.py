@@ -23,10 +23,12 @@ import numpy as np
 from flyannot.base.errors import DataError
 from flyannot.base.options import FloatType, IntegerType, Options, option
 from flyannot.jobs.resources import limit_blas_threads
+from flyannot.sparse.coders import CODERS
+from flyannot.sparse.coders.cd import encode_nonnegative
 from flyannot.sparse.kernels import SUMS, kernel
 from flyannot.sparse.learners.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, gather_rows
 from flyannot.sparse.missing_values import replace_missing, solve_observed_lasso
-from flyannot.sparse.stored_codes import Learner
+from flyannot.sparse.stored_codes import EITHER_SIGN, Learner
 
 _DENSE = 8  # codes with more than one non-zero per this many entries are multiplied as dense
 _BLOCK_ENTRIES = 2**22  # most entries of X in one call of `step`, which copies X
@@ -71,18 +73,21 @@ class OL(Learner):
         Initial atoms, copied.
     n_samples : int
     lam : float > 0, weight of the L1 norm
+    positive : PositiveConstraints
     options : fields of `OLOptions`
     """
 
     Options = OLOptions
+    takes_positive = True
     ball = L2_LAZY
     state_numbers = ("t",)
 
-    def __init__(self, D, n_samples, *, lam, **options):
-        self._atoms = LazyAtoms(D, self.ball)
+    def __init__(self, D, n_samples, *, lam, positive=EITHER_SIGN, **options):
+        self._atoms = LazyAtoms(D, self.ball, positive=positive.atoms)
         (n_features, n_atoms) = self._atoms.F.shape
         dtype = self._atoms.F.dtype
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=self.Options(**options))
+        self.positive = positive
         batch_size = self.options.batch_size
         self.block_size = batch_size * max(1, _BLOCK_ENTRIES // max(1, batch_size * n_features))
         self._A = np.zeros((n_atoms, n_atoms), dtype)
@@ -129,7 +134,8 @@ class OL(Learner):
 
         X (n, n_used) are the samples, `observed` is their mask or None, and F (n_used, n_atoms) the atoms.
         """
-        return solve_observed_lasso(X, observed, F, self.lam / len(self._history), self.options.tol)
+        encode = encode_nonnegative if self.positive.code else CODERS["cd"]
+        return solve_observed_lasso(encode, X, observed, F, self.lam / len(self._history), self.options.tol)
 
     def _split_missing(self, X):
         X, observed = replace_missing(X)
