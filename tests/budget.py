@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "tests" / "budget.toml"
-GOALS = {"flyannot": 17_500, "tests": 15_500, "benchmarks": 5_500, "docs": 20_000}
+GOALS = {"flyannot": 17_500, "tests": 15_500, "benchmarks": 5_500, "docs": 18_000}
 UNITS = {"docs": "words"}  # all others are counted in lines of code
 GENERATED_PAGES = ("papers.md", "measured.md")
 _NOT_CODE = {
