@@ -60,7 +60,7 @@ def parse_stage_range(text):
 def _suggest_stages(text):
     """Return a sentence with the stages that a text in small letters may mean, such as 5 or 4-6, or "".
 
-    All numbers in the text must lie in one stage range, or the first one must begin one that is spelled alike.
+    All numbers in the text must lie in one stage range, or the first one begins one that is spelled alike.
     They must not be hours.
     """
     numbers = sorted(set(map(int, re.findall(r"\d{1,4}", text))))
