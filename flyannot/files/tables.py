@@ -150,7 +150,8 @@ def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_e
             unread.append(f'"{escape_unprintable(beside[:_COLUMNS_SHOWN], keep="")}" in line {line}')
         yield line, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
     if unread:
-        what = f"cells in columns without a name are not read ({len(unread):,} rows), such as {unread[0]}"
+        what = f"cells in columns without a name are not read ({pluralise(len(unread), 'row')})"
+        what += f", such as {unread[0]}"
         log.warning("warning: %s: %s", path.name, what)
 
 

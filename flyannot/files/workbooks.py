@@ -256,7 +256,7 @@ def _xlsx_rows(archive, part, cell_text):
 def _name_hidden_rows(archive, n_hidden):
     """Log that rows are read that a spreadsheet program does not show, if there are any."""
     if n_hidden:
-        what = f"hidden rows ({n_hidden}) are read, too; delete them if they do not count"
+        what = f"hidden rows ({n_hidden:,}) are read, too; delete them if they do not count"
         log.warning("warning: %s: %s", Path(archive.filename).name, what)
 
 

@@ -95,6 +95,15 @@ def review_as(view, curator):
     view.locator("#curator").blur()
 
 
+def wait_for_store(view):
+    """Wait until the browser has all that the page wrote to its store, so that the next page reads it."""
+    entries = "JSON.stringify(Object.entries(localStorage).sort())"
+    other = view.context.new_page()
+    other.goto("file:///")
+    other.wait_for_function(f"written => {entries} === written", arg=view.evaluate(entries))
+    other.close()
+
+
 def downloaded(view, to, button="#download-corrections"):
     """Press a button that downloads a file; return the path of the file."""
     with view.expect_download() as download:

@@ -23,6 +23,7 @@ from tests.report.browser import (
     review_as,
     shown,
     violations,
+    wait_for_store,
 )
 from tests.report.small_pages import term, write_groups
 from tests.small_embryos import rows_of_csv
@@ -140,9 +141,11 @@ def test_two_data_sets_whose_folders_have_one_name_keep_their_verdicts_apart(bro
     foreign = page("foreign.html", "Dl", "Kr", "eve", "ftz")
     with shown(browser, tmp_path / "own.html") as view:
         press(view, "pole cell", "accept")
+        wait_for_store(view)
         view.goto(foreign)
         assert verdict(view, "pole cell") is None and progress(view).startswith("0 of")
         press(view, "midgut", "reject")
+        wait_for_store(view)
         for url, here, absent in ((grown, "pole cell", "midgut"), (foreign, "midgut", "pole cell")):
             view.goto(url)
             open_gene(view, "4-6.Dl")
@@ -188,6 +191,7 @@ def test_the_browser_keeps_the_verdicts_of_a_group_together_and_goes_past_what_i
     for text in ("no list", '"text"', "{}", "[1]", "[null]", f'[["gap","accept","","","","","",{day},0]]'):
         view.evaluate(f"text => localStorage.setItem({kept}[0].replace('7-8', '4-6'), text)", text)
         view.evaluate("text => localStorage.setItem('flyannot-models', text)", text)
+        wait_for_store(view)
         view.reload()
         view.locator("#review-progress", has_text="1 of 12 terms reviewed").wait_for()
         assert "Damaged in this browser, and left out: 1 verdict." in view.inner_text("#review-said")
