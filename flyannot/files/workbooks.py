@@ -77,8 +77,9 @@ def _first_rows(path, sheets):
     path : Path of the workbook, for messages
     sheets : list of (name, iterator of rows) of the sheets that are not hidden
     """
-    n_cells = n_rows = 0
+    n_cells = n_rows = n_letters = 0
     most_rows = row_limit(path)
+    most_letters = unpacked_size_limit(path, _MAX_BYTES)  # a shared text may stand in every row
     wanted = Path(path).stem.casefold()
     for name, rows in sorted(sheets, key=lambda sheet: str(sheet[0]).casefold() != wanted):
         is_empty = True
@@ -87,6 +88,9 @@ def _first_rows(path, sheets):
             n_rows += 1
             if n_cells > _MAX_CELLS or n_rows > most_rows:
                 raise InputError(f"{path} has more than {_MAX_CELLS:,} cells, or claims to", fix=SAVE_AS)
+            n_letters += sum(map(len, cells))
+            if n_letters > most_letters:
+                raise InputError(f"{path} unpacks to more than {most_letters:,} letters", fix=SAVE_AS)
             if is_empty and any(cells) and len(sheets) > 1:
                 log.info('note: %s has %d sheets; only "%s" is read', Path(path).name, len(sheets), name)
             is_empty &= not any(cells)
