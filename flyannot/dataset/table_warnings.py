@@ -110,7 +110,7 @@ def unify_capitals(terms, known):
     respelt = {}
     for term in (term for term in counts if term not in known):
         alike = list(of_fold[term.casefold()])
-        if alike[0] != term and (len(alike) < 2 or alike[1] not in known):
+        if alike[0] != term and alike[1] not in known:
             respelt[term] = alike[0]
     return respelt
 

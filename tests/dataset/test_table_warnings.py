@@ -53,7 +53,7 @@ def test_a_term_that_is_nearly_one_of_bdgp_or_a_frequent_one_of_the_table_is_nam
 
 
 NEAR = {("anus", "anis"), ("midguts", "midgats"), ("midgutty", "medgatty")}
-FAR = {("gut", "gat"), ("midguts", "medgats"), ("midgutty", "medgattx")}
+FAR = {("gut", "gat"), ("midguts", "medgats"), ("midgutty", "medgattx"), ("segment4", "segment5")}
 
 
 @pytest.mark.parametrize("words", sorted(NEAR | FAR))
@@ -85,6 +85,12 @@ def test_faults_of_a_table_are_one_error_with_each_remedy_once():
     with pytest.raises(InputError, match="t.csv: 3 faults:\na\nb\nc") as caught:
         table_warnings.raise_errors("t.csv", faults)
     assert caught.value.fix == "add --columns image=bild; mend it"
+    with pytest.raises(InputError, match="^a"):
+        table_warnings.raise_errors("t.csv", faults[:1])
+
+
+def test_a_term_that_two_known_ones_may_mean_keeps_its_capitals():
+    assert table_warnings.unify_capitals(["GAP", "Gut"], {"Gap", "gap", "gut"}) == {"Gut": "gut"}
 
 
 def test_three_terms_are_named_in_the_line_and_more_below(said):
