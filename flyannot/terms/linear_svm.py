@@ -59,22 +59,21 @@ class LinearSvm(LinearScorer):
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
         """Fit all terms, as `Scorer.fit`; the folds of a term do not depend on the other terms."""
-        n_threads = options.n_threads if len(X) >= _ROWS_OF_THREADS else 1
         import scipy.linalg.lapack  # noqa: F401  (its libraries need memory too, so they are loaded first)
 
+        n_threads = options.n_threads if len(X) >= _ROWS_OF_THREADS else 1
         require_memory(
             training_bytes(len(X), X.shape[1], Y.shape[1], n_threads),
             f"training on {X.shape[0]} rows of {X.shape[1]} features",
             fix="use fewer atoms, a smaller pooling grid, fewer groups or one job",
         )
         seed = int(rng.integers(2**63))
-        rows, scale = _scaled_rows(X, options.n_threads)
+        rows, mean, scale = _scaled_rows(X, options.n_threads)
         train = partial(_train_term, rows, genes=genes, seed=seed, n_folds=options.n_folds)
         tasks = zip(Y.T, list_observed_rows(observed_mask(observed, Y.shape)))
         trained = _run_in_threads(n_threads, train, tasks, options.on_terms)
         *fitted, held_out = zip(*trained)
         parts, C = map(np.array, fitted)
-        mean = X.mean(axis=0, dtype=np.float64)
         weights = feature_weights_from_rows(parts / scale**2, X, mean)
         intercept = np.array([part.sum() - of_term @ mean for part, of_term in zip(parts, weights)])
         arrays = (np.hstack(columns) for columns in zip(*(vars(of_term).values() for of_term in held_out)))
@@ -108,10 +107,12 @@ def training_bytes(n_rows, n_features, n_terms, n_threads=1):
     """Estimate how many bytes of memory training needs beyond its arguments.
 
     These are the rows or their inner products, the weights, and for every thread the rows of a term and the
-    matrix of a Newton step.
+    matrices of a Newton step.
     """
-    rows = 8 * n_rows * (n_rows + COLUMNS if _is_wide(n_rows, n_features) else n_features + 1)
-    return rows + 16 * n_terms * n_features + n_threads * (3 * rows + _THREAD_BYTES)
+    is_wide = _is_wide(n_rows, n_features)
+    rows = 8 * n_rows * (n_rows + COLUMNS if is_wide else n_features + 1)
+    products = 0 if is_wide else 24 * (n_features + 1) ** 2  # of columns, in three matrices
+    return rows + 16 * n_terms * n_features + n_threads * (3 * rows + products + _THREAD_BYTES)
 
 
 def _is_wide(n_rows, n_features):
@@ -208,6 +209,7 @@ def _scaled_rows(X, n_threads):
     Returns
     -------
     rows : _InnerProducts or _FewColumns, whichever is smaller
+    mean : float64 array (n_features,), the centre of the rows
     scale : float, the root mean square length of the centred rows
     """
     mean = X.mean(axis=0, dtype=np.float64)
@@ -216,12 +218,12 @@ def _scaled_rows(X, n_threads):
         scale = np.sqrt(np.trace(K) / len(X)) or 1.0
         K /= scale**2
         K += 1
-        return _InnerProducts(K), scale
+        return _InnerProducts(K), mean, scale
     A = np.ones((len(X), X.shape[1] + 1))
     A[:, :-1] = X - mean
     scale = np.sqrt(np.einsum("ij,ij->", A[:, :-1], A[:, :-1]) / len(X)) or 1.0
     A[:, :-1] /= scale
-    return _FewColumns(A), scale
+    return _FewColumns(A), mean, scale
 
 
 def _train_term(all_rows, term, *, genes, seed, n_folds):

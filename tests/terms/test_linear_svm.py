@@ -122,6 +122,8 @@ def test_the_estimate_covers_at_least_the_copies_that_are_made():
     assert of_features < 0.1 * 4 * n * 9 * p, "no copy of the features"
     assert training_bytes(n, p, 1, 2) - training_bytes(n, p, 1) > 2 * 8 * n * n
     assert training_bytes(p, n, 1) > 4 * 8 * n * p
+    of_thread = training_bytes(2 * n, n, 1, 2) - training_bytes(2 * n, n, 1)
+    assert of_thread > 3 * 8 * (2 * n * n + n * n), "three copies of the rows, and products of columns"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits on addresses are tested on Linux")
