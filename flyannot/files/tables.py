@@ -126,7 +126,7 @@ def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_e
     names = [(header + [""])[place] for place in places]
     is_workbook = _is_workbook(path)
     unnamed = [k for k in range(min(places), n_columns) if _NO_NAME.fullmatch(header[k])]
-    unread = []  # cells to the right of the first column, in columns without a name
+    n_unread = 0  # rows with cells to the right of the first column, in columns without a name
     filled = [column for column, name in enumerate(required) if name not in may_be_empty]
     for line, row, fault in rows:
         if len(faults or ()) > _MAX_FAULTS:
@@ -147,11 +147,12 @@ def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_e
             faults.append(error)
             continue
         if beside := " ".join([row[k] for k in unnamed] + row[n_columns:]).strip():
-            unread.append(f'"{escape_unprintable(beside[:_COLUMNS_SHOWN], keep="")}" in line {line}')
+            n_unread += 1
+            if n_unread == 1:
+                first = f'"{escape_unprintable(beside[:_COLUMNS_SHOWN], keep="")}" in line {line}'
         yield line, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
-    if unread:
-        what = f"cells in columns without a name are not read ({pluralise(len(unread), 'row')})"
-        what += f", such as {unread[0]}"
+    if n_unread:
+        what = f"cells in columns without a name are not read ({pluralise(n_unread, 'row')}), such as {first}"
         log.warning("warning: %s: %s", path.name, what)
 
 
