@@ -15,8 +15,7 @@ from benchmarks.references import why_reference_is_absent
 from benchmarks.rows import Rows
 from benchmarks.scc.learning import learned_dictionaries, scc, spams_ol
 from benchmarks.speed.peers import problems_of
-from flyannot.sparse.coders import CODERS
-from flyannot.sparse.coders.cd import encode_nonnegative
+from flyannot.sparse.coders import find_coder
 from flyannot.sparse.coders.omp import encode_omp
 from flyannot.sparse.fit import default_lam, random_patches
 from flyannot.sparse.objective import objective
@@ -144,7 +143,7 @@ def _programs(task, D, lam, tol):
         yield "scikit-learn", True, "", partial(sparse_encode, **options)
         return
     is_positive = task == NONNEGATIVE
-    encode = encode_nonnegative if is_positive else CODERS["cd"]
+    encode = find_coder("cd", is_nonnegative=is_positive)
     yield "flyannot", False, "", partial(encode, D=D, lam=lam, tol=tol)
     yield "SPAMS", False, "spams", partial(others.spams_codes, D=D, lam=lam, positive=is_positive)
     options = {"dictionary": D, "algorithm": "lasso_cd", "alpha": lam, "positive": is_positive}

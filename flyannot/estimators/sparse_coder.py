@@ -19,9 +19,8 @@ from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.jobs.resources import available_cpus
 from flyannot.pipeline.engine.inputs import choose_stage_range, dictionary_lam, has_positive_codes
-from flyannot.sparse.coders import CODERS, gram_for
+from flyannot.sparse.coders import find_coder, gram_for
 from flyannot.sparse.coders.blocks import Codes
-from flyannot.sparse.coders.cd import encode_nonnegative
 from flyannot.sparse.coders.omp import encode_omp
 from flyannot.sparse.coders.verified import warn_unconverged
 from flyannot.sparse.fit import default_lam
@@ -112,12 +111,10 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _block_coder(self, D):
         """Return the function that computes `Codes` over the atoms D from samples (an array) and alpha."""
-        encode = CODERS[self.coder]
-        if self.positive_code:
-            if self.coder != "cd":
-                fault = f"the coder {self.coder} cannot exclude negative codes"
-                raise InputError(fault, fix='choose coder="cd"')
-            encode = encode_nonnegative
+        if self.positive_code and self.coder != "cd":
+            fault = f"the coder {self.coder} cannot exclude negative codes"
+            raise InputError(fault, fix='choose coder="cd"')
+        encode = find_coder(self.coder, is_nonnegative=self.positive_code)
         rules = {"tol": self.tol, "n_threads": resolve_n_jobs(self.n_jobs), "gram": gram_for(self.coder, D)}
         return lambda X, alpha: encode_observed(encode, X, D, alpha, **rules)
 

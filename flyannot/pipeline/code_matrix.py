@@ -18,8 +18,7 @@ from flyannot.jobs.progress_events import report_item
 from flyannot.pipeline.engine.inputs import choose_stage_range, dictionary_lam, has_positive_codes
 from flyannot.pipeline.engine.parts import OutputPart, create_part, cut_into_parts, part_path, select_share
 from flyannot.pipeline.engine.task import PartsTask
-from flyannot.sparse.coders import CODERS, gram_for
-from flyannot.sparse.coders.cd import encode_nonnegative
+from flyannot.sparse.coders import find_coder, gram_for
 from flyannot.sparse.coders.verified import unconverged_rows
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.missing_values import encode_observed
@@ -115,7 +114,7 @@ class _RowCoder:
         """Return the `Codes` of a block of rows, given as a slice."""
         D, gram = self.atoms
         X = self.matrix.read_numbers(block, may_be_nan=self.may_be_nan)
-        encode = encode_nonnegative if self.positive else CODERS[self.options.coder]
+        encode = find_coder(self.options.coder, is_nonnegative=self.positive)
         codes = encode_observed(encode, X, D, self.options.lam, tol=self.options.tol, gram=gram)
         report_item()
         return codes

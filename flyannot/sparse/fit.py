@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flyannot.base.errors import DataError
-from flyannot.sparse.coders import CODERS
-from flyannot.sparse.coders.cd import encode_nonnegative
+from flyannot.sparse.coders import find_coder
 from flyannot.sparse.missing_values import split_by_missing_pattern
 from flyannot.sparse.objective import duality_gap, objective
 
@@ -203,7 +202,7 @@ def exact_codes(X, D, lam, *, positive=False, tol=1e-6):
     tol : float
         A code is accepted if its duality gap is at most tol / 2 |x|^2.
     """
-    solve = encode_nonnegative if positive else CODERS["cd"]
+    solve = find_coder("cd", is_nonnegative=positive)
     return solve.codes(X, D, lam, tol=tol).Z  # the caller measures their gaps
 
 

@@ -67,6 +67,14 @@ CODERS = Registry(
     },
 )
 
+
+def find_coder(name, *, is_nonnegative=False):
+    """Return the coder of a name in CODERS; for codes that must not be negative it is always `cd`'s."""
+    from flyannot.sparse.coders.cd import encode_nonnegative
+
+    return encode_nonnegative if is_nonnegative else CODERS[name]
+
+
 # The coders that use D D^T, and whether they need it in float64 instead of the type of D.
 _GRAM_IS_FLOAT64 = {"cd": False, "feature-sign": True}
 

@@ -23,8 +23,7 @@ import numpy as np
 from flyannot.base.errors import DataError
 from flyannot.base.options import FloatType, IntegerType, Options, option
 from flyannot.jobs.resources import limit_blas_threads
-from flyannot.sparse.coders import CODERS
-from flyannot.sparse.coders.cd import encode_nonnegative
+from flyannot.sparse.coders import find_coder
 from flyannot.sparse.kernels import SUMS, kernel
 from flyannot.sparse.learners.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, gather_rows
 from flyannot.sparse.missing_values import replace_missing, solve_observed_lasso
@@ -134,7 +133,7 @@ class OL(Learner):
 
         X (n, n_used) are the samples, `observed` is their mask or None, and F (n_used, n_atoms) the atoms.
         """
-        encode = encode_nonnegative if self.positive.code else CODERS["cd"]
+        encode = find_coder("cd", is_nonnegative=self.positive.code)
         return solve_observed_lasso(encode, X, observed, F, self.lam / len(self._history), self.options.tol)
 
     def _split_missing(self, X):
