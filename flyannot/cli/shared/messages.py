@@ -55,7 +55,8 @@ class _MessageHandler(logging.StreamHandler):
         return escape_unprintable(super().format(record))
 
     def emit(self, record):
-        with _bars[0].external_write_mode(sys.stderr) if _bars else nullcontext():
+        bars = [*_bars]  # another thread may end the bar
+        with bars[0].external_write_mode(sys.stderr) if bars else nullcontext():
             super().emit(record)
 
 
