@@ -16,7 +16,8 @@ from flyannot.base.dates import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spr
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
-from flyannot.dataset.folder import Annotations, read_gene_rows
+from flyannot.dataset.folder import Annotations
+from flyannot.dataset.gene_rows import read_gene_rows
 from flyannot.dataset.table_warnings import abbreviate_names, bdgp_terms
 from flyannot.files.tables import format_table
 
