@@ -236,6 +236,7 @@ def test_a_row_whose_cell_is_no_name_is_left_out_and_named(images_csv, said, cel
     )
     with pytest.raises(InputError, match="no row can be used.*line 2"):
         said(f"x,4-6,{cell}\n")
+    assert not any("left out" in message for message in caplog.messages)
 
 
 def test_html_entities_in_names_are_read_as_characters(images_csv, said):
