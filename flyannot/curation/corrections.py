@@ -342,7 +342,7 @@ def apply_corrections(annotations, corrections, table, known=()):
         key = tuple(gene_and_stage)
         has = term in before.get(key, ())
         day = days.get((*key, term) if has else key, "")
-        kind = _kind_of_change(settled, day, is_new=key not in before, has=has)
+        kind = _classify_change(settled, day, is_new=key not in before, has=has)
         changes[kind].append(correction)
         changes["overruled"] += settled.overruled
         if kind == "older":
@@ -387,7 +387,7 @@ def _latest_days(dates, table):
     return days
 
 
-def _kind_of_change(settled, day, *, is_new, has):
+def _classify_change(settled, day, *, is_new, has):
     """Return the kind of a change, as `apply_corrections` names it.
 
     Parameters
