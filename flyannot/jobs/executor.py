@@ -161,7 +161,7 @@ class Executor(AbstractContextManager):
             _n_threads.reset(before)
 
 
-def map_ordered(work, items, stop=None):
+def map_ordered(work, items, stop=lambda: None):
     """Yield work(item) for every item, in order, computed by the threads of this process.
 
     Items are taken by the calling thread, a few in advance. `work` should mostly run without the
@@ -181,9 +181,8 @@ def map_ordered(work, items, stop=None):
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-        stop = None
     finally:
-        if stop is not None:
+        if waiting:
             stop()
         threads.shutdown(cancel_futures=True)
 

@@ -7,7 +7,6 @@ matrix in NumPy's format may take the place of descriptors; its rows are read as
 import logging
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -163,14 +162,16 @@ def _dictionary_task(out, header, dictionaries, open_samples, inputs):
             n_visits = sum(own.n_epochs * own.n_most(len(samples)) for samples, own in wanted)
             count = ProgressCount(execution.progress, n_visits, wanted[0][0].words[0])
             with execution.workers.threads(_n_side_by_side(wanted)):
-                learn = partial(_learn, out, header, execution, count)
-                learned = dict(zip(dictionaries, map_ordered(learn, wanted, count.stop)))
+                runs = map_ordered(
+                    lambda one: _learn(out, header, execution, count, *one), wanted, count.stop
+                )
+                learned = dict(zip(dictionaries, runs))
         runs = {s: run for stage_ranges, run in learned.items() for s in stage_ranges}
         # The trace is written first, so that it exists if the dictionary does, even after a kill.
         write_trace(trace, {s: records for s, (_, records, _) in runs.items()})
         with create_stored_file(out, header) as file:
-            for stage_range, (D, records, count) in runs.items():
-                write_dictionary(file, stage_range, D, records, n_patches=count)
+            for stage_range, (D, records, n_samples) in runs.items():
+                write_dictionary(file, stage_range, D, records, n_patches=n_samples)
         remove_parts(out)
         words = ("row", "rows") if "matrix" in header.inputs else ("patch", "patches")
         summary = "\n".join(_summary(join_name(ranges), *run, words=words) for ranges, run in learned.items())
@@ -234,7 +235,7 @@ def _n_side_by_side(wanted):
     return max(1, int(np.sum(np.cumsum(sorted(needed, reverse=True)) <= available_bytes())))
 
 
-def _learn(out, header, execution, count, samples_and_options):
+def _learn(out, header, execution, count, samples, options):
     """Learn one dictionary, starting from its last checkpoint if there is one.
 
     Parameters
@@ -243,7 +244,8 @@ def _learn(out, header, execution, count, samples_and_options):
     header : its Header
     execution : Execution
     count : ProgressCount of the visits of samples, for all dictionaries together
-    samples_and_options : (PatchSamples or MatrixSamples, LearnOptions)
+    samples : PatchSamples or MatrixSamples
+    options : LearnOptions
 
     Returns
     -------
@@ -251,7 +253,6 @@ def _learn(out, header, execution, count, samples_and_options):
     records : list of EpochRecord
     n_samples : int
     """
-    samples, options = samples_and_options
     place = samples.stage_ranges[0]
     path = part_path(out, json_digest([place, header.options, header.inputs, header.seed]))
     checkpoint = _Checkpoint(path, replace(header, kind="checkpoint"), place)
@@ -261,10 +262,8 @@ def _learn(out, header, execution, count, samples_and_options):
     with _reading:
         X = samples.draw(options.n_most(len(samples)), rng)
     _warn_of_few_samples(samples, len(X), options.n_atoms)
-    settings = vars(options.settings())
     positive = PositiveConstraints("codes" in options.positive, "atoms" in options.positive)
-    if any(positive):
-        settings = settings | {"positive": positive}
+    settings = vars(options.settings()) | ({"positive": positive} if any(positive) else {})
     D = random_patches(X, options.n_atoms, rng, positive=positive.atoms)
     learner = LEARNERS[options.learner](D, len(X), lam=options.lam / samples.scale, **settings)
     state, records = checkpoint.read(samples.name)

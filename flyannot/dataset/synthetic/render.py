@@ -358,9 +358,7 @@ def _photograph(light, stain, frame, rng):
     light = light * (1 + tilt[0] * frame.x + tilt[1] * frame.y)
     light = blur_image(light, rng.uniform(0.3, 0.9), truncate=3)
     # Each colour is one plane, because NumPy is slow along an axis of three.
-    body = -stain * density[:, None, None]
-    np.exp(body, out=body)
-    body *= light * tint[:, None, None]
+    body = light * tint[:, None, None] * np.exp(-stain * density[:, None, None])
     body += 0.006 * rng.standard_normal(_SHAPE, dtype="f4")  # noise of the light, then of the camera
     body += 0.003 * rng.standard_normal((*_SHAPE, 3), dtype="f4").transpose(2, 0, 1)
     for _ in range(rng.poisson(0.5)):  # a grain of dirt
@@ -368,11 +366,8 @@ def _photograph(light, stain, frame, rng):
         rows, columns = np.ogrid[:HEIGHT_PX, :WIDTH_PX]
         grain = np.exp(-((rows - row) ** 2 + (columns - column) ** 2) / radius**2)
         body *= 1 - 0.7 * grain * np.array([0.8, 0.9, 1.0])[:, None, None]
-    np.clip(body, 0.02, 1, out=body)
-    body *= frame.inside
-    body += 1
-    body -= frame.inside
-    return np.ascontiguousarray(np.rint(255 * body).astype("u1").transpose(1, 2, 0))
+    picture = 255 * (frame.inside * np.clip(body, 0.02, 1) + 1 - frame.inside)
+    return np.ascontiguousarray(np.rint(picture).astype("u1").transpose(1, 2, 0))
 
 
 def render_embryo(stage_range, strengths, rng, *, view="lateral", part=None):
