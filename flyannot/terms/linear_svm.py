@@ -202,11 +202,8 @@ class _InnerProducts(_Rows):
         self.K = K
 
     def subset(self, rows, name):
-        """Return some rows alone, in the scratch memory of this name.
-
-        rows : sorted int array, or the slice of all
-        """
-        return self if isinstance(rows, slice) else _InnerProducts(self.gather(rows, name))
+        """Return some rows alone, in the scratch memory of this name; `rows` is a sorted int array."""
+        return _InnerProducts(self.gather(rows, name))
 
     def with_parts(self, part):
         """Return a copy, for one term; it keeps no products of parts of the rows."""
@@ -242,10 +239,8 @@ class _InnerProducts(_Rows):
         corner = self.K[np.ix_(changed, changed)] + np.diag(1 / (self.C * self.weight[changed]))
         corner[~is_added] = corner[:, ~is_added] = 0
         parts = np.zeros(len(is_active))
-        sign = self.sign
-        parts[self.factored], z = self.solve_bordered(
-            sign[self.factored], solved, corner, sign[changed] * is_added
-        )
+        ends = self.sign[self.factored], solved, corner, self.sign[changed] * is_added
+        parts[self.factored], z = self.solve_bordered(*ends)
         parts[changed] = z * is_added
         return parts, parts @ self.K
 
@@ -263,8 +258,6 @@ class _FewColumns(_Rows):
         self.A, self.part, self.products = A, part, products
 
     def subset(self, rows, name):
-        if isinstance(rows, slice):
-            return self
         A = _scratch(name, (len(rows), self.A.shape[1]))
         np.take(self.A, rows, axis=0, out=A, mode="clip")  # the default mode copies A once more
         return _FewColumns(A, None if self.part is None else self.part[rows], self.products)
@@ -406,7 +399,8 @@ def _train_term(all_rows, term, *, genes, seed, n_folds):
     n_folds = min(n_folds, n_positive, len(np.unique(genes)) - n_positive)
     dealt = assign_gene_folds(genes, n_folds, np.random.default_rng(seed), positive=positive)
     folds = look_up_folds(genes, dealt)
-    known = all_rows.subset(rows, "known").with_parts(2 * folds + positive)
+    known = all_rows if isinstance(rows, slice) else all_rows.subset(rows, "known")
+    known = known.with_parts(2 * folds + positive)
     values = np.zeros((len(CS), len(folds)))
     for k in range(n_folds):
         trained = np.flatnonzero(folds != k)
