@@ -1,7 +1,6 @@
 """Fetching from servers that misbehave: no finished file is lost, no file is wrong, all else is listed."""
 
 import gzip
-import io
 import signal
 import subprocess
 import threading
@@ -25,6 +24,7 @@ from flyannot.pipeline import fetch as steps_fetch
 from flyannot.pipeline.engine.task import Execution
 from flyannot.pipeline.fetch import fetch_bdgp
 from flyannot.pipeline.options import FetchOptions
+from tests.images.picture_files import encoded
 from tests.small_embryos import rows_of_csv
 
 QUICK = RetryPolicy(connections=4, pause_s=0.0, tries=4, backoff_s=0.01, longest_wait_s=60.0, silence_s=2.5)
@@ -33,9 +33,7 @@ QUICK = RetryPolicy(connections=4, pause_s=0.0, tries=4, backoff_s=0.01, longest
 def jpeg(seed):
     """Draw a picture of some kilobytes."""
     pixels = np.random.default_rng(seed).integers(0, 256, (60, 80), dtype=np.uint8)
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "jpeg", quality=95)
-    return file.getvalue()
+    return encoded(pixels, "jpeg", quality=95)
 
 
 @pytest.fixture
@@ -296,9 +294,8 @@ def test_one_command_fetches_imports_and_ends_with_the_page(server, chain, tmp_p
             f"lateral,{'' if i % 2 else 'AP_inverted'},{'high' if i == 5 else 'low'}\n"
         )
         if row is not rows[-1]:
-            file = io.BytesIO()
-            Image.open(chain.embryos / row["image"]).save(file, "jpeg")
-            server.files[place_of(f"thumbnails/img_dir_1/insitu{i}.jpe")] = file.getvalue()
+            picture = Image.open(chain.embryos / row["image"])
+            server.files[place_of(f"thumbnails/img_dir_1/insitu{i}.jpe")] = encoded(picture, "jpeg")
     for name, text in tables.items():
         server.files[f"/insitu-mysql-dump/insitu_{name}.csv.gz"] = gzip.compress(text.encode())
     named = {"D": tmp_path / "embryos", "OUT": tmp_path / "out"}

@@ -16,6 +16,8 @@ import numpy as np
 import tifffile
 from PIL import Image
 
+from tests.images.picture_files import encoded, png_chunk
+
 USUAL_SIZE = 21, 37  # neither tiles of 16 pixels nor bytes of 8 bits divide them
 JPEG_PX = 8
 WHITE_PAPER = 255.0
@@ -252,12 +254,6 @@ PNG_TYPES = {
 ADAM7 = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
 
 
-def png_chunk(kind, content):
-    """Return the bytes of a chunk of a PNG."""
-    crc = zlib.crc32(kind + content)
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", crc)
-
-
 def pack_rows(samples, bits):
     """Return the bytes of each row of (height, width, samples): the highest bit first, and whole bytes."""
     n_rows = len(samples)
@@ -376,26 +372,21 @@ def pillow_image(case, numbers, samples):
 
 def by_pillow(case, numbers, samples):
     """Return the bytes of a JPEG, MPO, GIF or WebP that Pillow writes."""
-    buffer = io.BytesIO()
     image = pillow_image(case, numbers, samples)
     options = {"exif": b"Exif\0\0" + exif(case.orientation)} if case.orientation > 1 else {}
-    match case.container.partition(" ")[0]:
+    format = case.container.partition(" ")[0]
+    match format:
         case "jpeg":
             options |= {"quality": 100, "subsampling": 0, "progressive": "progressive" in case.container}
-            image.save(buffer, "JPEG", **options)
         case "mpo":
             preview = image.resize((2, 3)).transpose(Image.Transpose.ROTATE_180)
-            options |= {"quality": 100, "subsampling": 0}
-            image.save(buffer, "MPO", save_all=True, append_images=[preview], **options)
+            options |= {"quality": 100, "subsampling": 0, "save_all": True, "append_images": [preview]}
         case "gif":
-            if numbers.transparent:
-                options["transparency"] = numbers.transparent[0]
-            image.save(
-                buffer, "GIF", interlace=int("interlaced" in case.container), optimize=False, **options
-            )
+            options |= {"interlace": int("interlaced" in case.container), "optimize": False}
+            options |= {"transparency": numbers.transparent[0]} if numbers.transparent else {}
         case "webp":
-            image.save(buffer, "WEBP", lossless=True, exact=True, **options)
-    return buffer.getvalue()
+            options |= {"lossless": True, "exact": True}
+    return encoded(image, format.upper(), **options)
 
 
 # --------------------------------------------------------------------------------------------------- TIFF
@@ -592,10 +583,8 @@ def tiff_by_tifffile(case, numbers, samples):
 
 def tiff_by_pillow(case, numbers, samples):
     """Return the bytes of a TIFF of one bit that Pillow writes with the compression of a fax."""
-    buffer = io.BytesIO()
     options = {"tiffinfo": {ORIENTATION: case.orientation}} if case.orientation > 1 else {}
-    Image.fromarray(samples[..., 0].astype(bool)).save(buffer, "TIFF", compression="group4", **options)
-    return buffer.getvalue()
+    return encoded(samples[..., 0].astype(bool), "TIFF", compression="group4", **options)
 
 
 # ------------------------------------------------------------------------------------------- the product
