@@ -671,12 +671,7 @@ BOMBS = {
     **bombs_of("scores", "t.json", (evaluated,), SCORES),
     **bombs_of("cache", "checksums.json", (lambda path: _remove_damage(path.parent),), JSON),
     **bombs_of("toml", "t.toml", (read_configuration,), TOML),
-    **bombs_of(
-        "record",
-        RECORD,
-        (lambda path: read_record(path.parent),),
-        RECORDED,
-    ),
+    **bombs_of("record", RECORD, (lambda path: read_record(path.parent),), RECORDED),
     **bombs_of("obo", "t.obo", (lambda path: find_parent_terms(read_ontology(path), ["a"]),), OBO),
     **bombs_of("obo.gz", "t.obo", (lambda path: find_parent_terms(read_ontology(path), ["a"]),), pack(OBO)),
     **bombs_of("npy", "t.npy", (open_matrix,), NPY),

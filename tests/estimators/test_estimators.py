@@ -53,7 +53,7 @@ def X(rng):
         SparseCoder(positive_code=True),
         DictionaryLearning(positive_code=True, positive_dict=True),
         *(DictionaryLearning(learner=name) for name in LEARNERS if name != "scc"),
-    ],
+    ]
 )
 def test_an_estimator_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)

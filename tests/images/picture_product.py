@@ -39,26 +39,11 @@ COLOURS = {
     "cmyk": 4,
 }
 # The bits that store a number and the bits in use; "stated" says whether the file gives the bits in use.
-BITS = {
-    "1": (1, 1, False),
-    "2": (2, 2, False),
-    "4": (4, 4, False),
-    "5": (5, 5, False),
-    "8": (8, 8, False),
-    "10 packed": (10, 10, False),
-    "12 packed": (12, 12, False),
-    "10 in 16": (16, 10, False),
-    "12 in 16": (16, 12, False),
-    "14 in 16": (16, 14, False),
-    "10 in 16 as stated": (16, 10, True),
-    "12 in 16 as stated": (16, 12, True),
-    "14 in 16 as stated": (16, 14, True),
-    "16": (16, 16, False),
-    "16 signed": (16, 15, False),
-    "float32": (32, None, False),
-    "float64": (64, None, False),
-    "float32 to 255": (32, None, False),
-}
+BITS = {str(n): (n, n, False) for n in (1, 2, 4, 5, 8, 16)} | {f"{n} packed": (n, n, False) for n in (10, 12)}
+BITS |= {f"{n} in 16": (16, n, False) for n in (10, 12, 14)}
+BITS |= {f"{n} in 16 as stated": (16, n, True) for n in (10, 12, 14)}
+BITS |= {"16 signed": (16, 15, False), "float32": (32, None, False), "float64": (64, None, False)}
+BITS |= {"float32 to 255": (32, None, False)}
 
 
 class Case(NamedTuple):
@@ -594,17 +579,9 @@ UP_TO_BYTE = ("1", "2", "4", "8")
 FLOATS = ("float32", "float64", "float32 to 255")
 IN_TIFF = tuple(colour for colour in COLOURS if "transparent" not in colour)
 IN_BITMAP = ("palette", "grey", "white is zero")
-WHOLE = (
-    *UP_TO_BYTE,
-    "10 packed",
-    "12 packed",
-    *IN_SIXTEEN,
-    *IN_SIXTEEN_AS_STATED,
-    "16",
-    "16 signed",
-    *FLOATS,
-)
-WHOLE_BYTES = ("8", *IN_SIXTEEN, *IN_SIXTEEN_AS_STATED, "16", "16 signed", *FLOATS)
+ABOVE_BYTE = (*IN_SIXTEEN, *IN_SIXTEEN_AS_STATED, "16", "16 signed", *FLOATS)
+WHOLE = (*UP_TO_BYTE, "10 packed", "12 packed", *ABOVE_BYTE)
+WHOLE_BYTES = ("8", *ABOVE_BYTE)
 
 
 class Container(NamedTuple):
