@@ -82,20 +82,8 @@ def archive(**parts):
 
 HEAD = "image,gene,stage_range\n"
 WIDE = 999 * "\U0001f600"  # such a letter takes four bytes of memory, and so does every letter beside it
-PIECES = (
-    ",",
-    "x",
-    '"',
-    '"\n',
-    "\n",
-    "\0",
-    "a\n",
-    "a,b,c\n",
-    "a,b,4-6\n",
-    "%x,b,4-6\n",
-    HEAD,
-    997 * "," + "\n",
-)
+PIECES = (",", "x", '"', '"\n', "\n", "\0", "a\n", "a,b,c\n", "a,b,4-6\n", "%x,b,4-6\n", HEAD)
+PIECES += (997 * "," + "\n",)
 CSV = repeats(*PIECES, head=HEAD) | repeats("cccc\n", head=HEAD + 'a,"b,4-6\n')
 CSV |= repeats("%x,", head=HEAD[:-1]) | {"utf-32": lambda n: (HEAD + "," * (n * MB // 4)).encode("utf-32")}
 WIDE_CSV = repeats(f"{WIDE}%x,b,4-6\n", head=HEAD, size_mb=3)

@@ -23,21 +23,10 @@ JPEG_PX = 8
 WHITE_PAPER = 255.0
 
 # The samples of a pixel in each colour form.
-COLOURS = {
-    "grey": 1,
-    "white is zero": 1,
-    "grey with a transparent level": 1,
-    "palette": 1,
-    "palette with a transparent entry": 1,
-    "grey and alpha": 2,
-    "grey and associated alpha": 2,
-    "rgb": 3,
-    "rgb with a transparent colour": 3,
-    "rgba": 4,
-    "rgb and associated alpha": 4,
-    "rgb and an unknown sample": 4,
-    "cmyk": 4,
-}
+_PALETTES = "palette", "palette with a transparent entry"
+COLOURS = dict.fromkeys(("grey", "white is zero", "grey with a transparent level", *_PALETTES), 1)
+COLOURS |= {"grey and alpha": 2, "grey and associated alpha": 2, "rgb": 3, "rgb with a transparent colour": 3}
+COLOURS |= dict.fromkeys(("rgba", "rgb and associated alpha", "rgb and an unknown sample", "cmyk"), 4)
 # The bits that store a number and the bits in use; "stated" says whether the file gives the bits in use.
 BITS = {str(n): (n, n, False) for n in (1, 2, 4, 5, 8, 16)} | {f"{n} packed": (n, n, False) for n in (10, 12)}
 BITS |= {f"{n} in 16": (16, n, False) for n in (10, 12, 14)}
@@ -617,8 +606,8 @@ CONTAINERS = {
     "jpeg": Container(by_pillow, ("grey", "rgb", "cmyk"), ("8",), is_lossy=True),
     "jpeg progressive": Container(by_pillow, ("grey", "rgb", "cmyk"), ("8",), is_lossy=True),
     "mpo": Container(by_pillow, ("grey", "rgb"), ("8",), is_lossy=True),
-    "gif": Container(by_pillow, ("palette", "palette with a transparent entry"), ("8",), False),
-    "gif interlaced": Container(by_pillow, ("palette", "palette with a transparent entry"), ("8",), False),
+    "gif": Container(by_pillow, _PALETTES, ("8",), False),
+    "gif interlaced": Container(by_pillow, _PALETTES, ("8",), False),
     "webp": Container(by_pillow, ("rgb", "rgba"), ("8",)),
     **{
         f"{kind}{how}": Container(tiff, IN_TIFF, WHOLE)
