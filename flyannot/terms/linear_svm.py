@@ -17,20 +17,17 @@ fewer rows than features a step needs only the inner products of the rows, which
 C is chosen for each term by inner folds of its own, over which its positive genes are spread evenly.
 """
 
-import ctypes
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
-from threading import local
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from flyannot.base.errors import FlyannotError
 from flyannot.jobs.resources import create_thread_pool, require_memory
+from flyannot.terms.blas import find_blas
 from flyannot.terms.feature_rows import COLUMNS, feature_weights_from_rows, inner_products
 from flyannot.terms.folds import assign_gene_folds, look_up_folds
+from flyannot.terms.newton_steps import FewColumns, InnerProducts
 from flyannot.terms.scorer import (
     LinearScorer,
     OutOfFoldValues,
@@ -43,10 +40,7 @@ CS = (0.01, 0.1, 1.0, 10.0)  # C is one of these; of equally good ones the small
 
 _ACCEPTED = 1e-4  # of the gradient, relative to the gradient at zero weights or to rounding errors
 _NEWTON_STEPS = 100  # ten times what is needed; reaching it is an error
-_MOST_CHANGED = 0.25  # of the rows of a factor; more are not a border
 _LEAST_STEP = 1e-6  # a shorter step changes nothing but rounding errors
-_GATHERED = 128  # rows of inner products that are gathered at once
-_memory = local()  # see `_scratch`
 _THREAD_BYTES = 2**24  # stack and workspace
 _ROWS_OF_THREADS = 150  # two threads take 1.3 times as long as one for 100 rows, and 0.8 times for 200
 
@@ -67,7 +61,7 @@ class LinearSvm(LinearScorer):
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
         """Fit all terms, as `Scorer.fit`; the folds of a term do not depend on the other terms."""
-        _find_blas("dpotrf")  # its library needs memory too, so it is loaded first
+        find_blas("dpotrf")  # its library needs memory too, so it is loaded first
         n_threads = options.n_threads if len(X) >= _ROWS_OF_THREADS else 1
         require_memory(
             training_bytes(len(X), X.shape[1], Y.shape[1], n_threads, options.n_folds),
@@ -125,225 +119,6 @@ def _is_wide(n_rows, n_features):
     return n_rows < 2 * n_features
 
 
-class _Rows:
-    """Rows on which machines are trained, and a solver of the Newton steps of one machine at a time.
-
-    A machine is a combination of the rows, whose coefficients are its `parts`.  The matrix of a step is
-    factorised for one set of active rows, L L'.  For a similar set, the rows that changed border that matrix.
-    """
-
-    matrix: Callable
-    border: Callable
-    solve: Callable
-    factor: np.ndarray
-
-    def begin(self, sign, weight):
-        """Begin another machine.
-
-        Parameters
-        ----------
-        sign : float array (n_rows,), +1 or -1
-        weight : float array (n_rows,), 2 c_i of each row
-        """
-        self.sign, self.weight = sign, weight
-        self.factored = np.ones(len(sign), bool)  # the active rows of the factorised matrix
-        self.C = 0.0
-
-    def solve_step(self, is_active, C):
-        """Minimise the objective as if the active rows stayed the same, and return parts and decision values.
-
-        is_active : bool array (n_rows,); C : float
-        """
-        changed = np.flatnonzero(is_active != self.factored)
-        if C != self.C or len(changed) > _MOST_CHANGED * len(self.factor):
-            self.C = C
-            self.factor = self.matrix(is_active, changed)
-            _call_blas("dpotrf", b"U", len(self.factor), self.factor, len(self.factor), 0)
-            self.factored = is_active
-            changed = changed[:0]
-            self.borders = {}  # row -> its border, half solved
-        if new := [row for row in changed if row not in self.borders]:
-            self.borders |= zip(new, self.half_solve(self.border(np.array(new)), b"T"))
-        solved = np.array([self.borders[row] for row in changed]).reshape(-1, len(self.factor))
-        return self.solve(is_active, changed, solved)
-
-    def half_solve(self, right, transposed):
-        """Solve L x = y for each row y of an array (b"T"), or L' x = y (b"N"), in place."""
-        m, n = right.shape
-        if m == 1:
-            _call_blas("dtrsv", b"U", transposed, b"N", n, self.factor, n, right, 1)
-        else:
-            _call_blas("dtrsm", b"L", b"U", transposed, b"N", n, m, 1.0, self.factor, n, right, n)
-        return right
-
-    def solve_bordered(self, right, solved, corner, below):
-        """Solve [[L L', border'], [border, corner]] [x, z] = [right, below].
-
-        Parameters
-        ----------
-        right : float array (n,)
-        solved : float array (m, n), the border after `half_solve`
-        corner : float array (m, m)
-        below : float array (m,)
-
-        Returns
-        -------
-        x, z : float arrays (n,) and (m,)
-        """
-        y = self.half_solve(right[None], b"T")[0]
-        z = np.linalg.solve(corner - solved @ solved.T, below - solved @ y)
-        return self.half_solve((y - z @ solved)[None], b"N")[0], z
-
-
-class _InnerProducts(_Rows):
-    """Rows of which only the inner products are known, K, float64 (n_rows, n_rows)."""
-
-    def __init__(self, K):
-        self.K = K
-
-    def subset(self, rows, name):
-        """Return some rows alone, in the scratch memory of this name; `rows` is a sorted int array."""
-        return _InnerProducts(self.gather(rows, name))
-
-    def with_parts(self, part):
-        """Return a copy, for one term; it keeps no products of parts of the rows."""
-        return _InnerProducts(self.K)
-
-    def decision_values(self, parts):
-        """Return the decision values of all rows by some machines, float64 (n_machines, n_rows)."""
-        return parts @ self.K
-
-    def gather(self, rows, name, *, is_lower=False):
-        """Return the inner products of some rows, or at least their lower triangle, in scratch memory."""
-        products = _scratch(name, (len(rows), len(rows)))
-        for start in range(0, len(rows), _GATHERED):
-            block = slice(start, start + _GATHERED)
-            columns = rows[: block.stop] if is_lower else rows
-            products[block, : len(columns)] = self.K[rows[block]].take(columns, axis=1)
-        return products
-
-    def matrix(self, is_active, changed):
-        active = np.flatnonzero(is_active)
-        matrix = self.gather(active, "matrix", is_lower=True)
-        matrix[np.diag_indices_from(matrix)] += 1 / (self.C * self.weight[active])
-        return matrix
-
-    def border(self, rows):
-        active = np.flatnonzero(self.factored)
-        border = self.K[rows].take(active, axis=1)
-        border[self.factored[rows]] = active == rows[self.factored[rows], None]  # their parts become 0
-        return border
-
-    def solve(self, is_active, changed, solved):
-        is_added = is_active[changed]
-        corner = self.K[np.ix_(changed, changed)] + np.diag(1 / (self.C * self.weight[changed]))
-        corner[~is_added] = corner[:, ~is_added] = 0
-        parts = np.zeros(len(is_active))
-        ends = self.sign[self.factored], solved, corner, self.sign[changed] * is_added
-        parts[self.factored], z = self.solve_bordered(*ends)
-        parts[changed] = z * is_added
-        return parts, parts @ self.K
-
-
-class _FewColumns(_Rows):
-    """Rows with few columns.
-
-    A : float64 array (n_rows, n_columns)
-    part : int array (n_rows,), the number of the part to which each row belongs
-    products : float64 array (n_parts, n_columns, n_columns), A'A of each part in the lower triangle.  A
-        subset of the rows keeps them, so it must have all rows of a part or none.
-    """
-
-    def __init__(self, A, part: Any = None, products: Any = None):
-        self.A, self.part, self.products = A, part, products
-
-    def subset(self, rows, name):
-        A = _scratch(name, (len(rows), self.A.shape[1]))
-        np.take(self.A, rows, axis=0, out=A, mode="clip")  # the default mode copies A once more
-        return _FewColumns(A, None if self.part is None else self.part[rows], self.products)
-
-    def with_parts(self, part):
-        """Return a copy with the products of the parts of the rows."""
-        products = _scratch("parts", (part.max() + 1, self.A.shape[1], self.A.shape[1]))
-        for number, of_part in enumerate(products):
-            _add_products(of_part, self.A[part == number], before=0.0)
-        return _FewColumns(self.A, part, products)
-
-    def decision_values(self, parts):
-        return (parts @ self.A) @ self.A.T
-
-    def begin(self, sign, weight):
-        super().begin(sign, weight)
-        of_part = np.zeros(len(self.products))
-        of_part[self.part] = weight
-        # the sum of 2 c_i x_i x_i' over the active rows, in the lower triangle
-        self.active_products = _scratch("products", self.products.shape[1:])
-        np.dot(of_part, self.products.reshape(len(of_part), -1), out=self.active_products.reshape(-1))
-
-    def matrix(self, is_active, changed):
-        for rows, factor in (changed[is_active[changed]], 1.0), (changed[~is_active[changed]], -1.0):
-            A = self.A[rows] * np.sqrt(self.weight[rows])[:, None]
-            _add_products(self.active_products, A, factor)
-        matrix = np.multiply(self.C, self.active_products, out=_scratch("matrix", self.active_products.shape))
-        matrix[np.diag_indices_from(matrix)] += 1
-        return matrix
-
-    def border(self, rows):
-        return self.A[rows]
-
-    def solve(self, is_active, changed, solved):
-        cost = self.C * self.weight
-        corner = np.diag(np.where(is_active[changed], -1, 1) / cost[changed])
-        cost *= is_active
-        weights, _ = self.solve_bordered((cost * self.sign) @ self.A, solved, corner, np.zeros(len(changed)))
-        values = self.A @ weights
-        return cost * (self.sign - values), values
-
-
-def _add_products(products, A, factor=1.0, before=1.0):
-    """Replace the lower triangle of a matrix by before * matrix + factor * A'A, in place."""
-    n = len(products)
-    _call_blas("dsyrk", b"U", b"N", n, len(A), factor, A, n, before, products, n)
-
-
-def _scratch(name, shape):
-    """Return an array with any contents, which this thread gets again when it asks for the same name.
-
-    The first use of new memory takes longer than the sums of a Newton step.
-    """
-    size = math.prod(shape)
-    if len(getattr(_memory, name, ())) < size:
-        setattr(_memory, name, np.empty(size))
-    return getattr(_memory, name)[:size].reshape(shape)
-
-
-def _call_blas(name, *arguments):
-    """Call a function of BLAS or LAPACK without Python's global lock, which SciPy's own functions keep.
-
-    A matrix with rows in order is a transposed matrix for these functions, so "U" is the lower triangle.
-
-    Parameters
-    ----------
-    name : str
-    arguments : bytes, int, float, or a float64 array with rows in order, which the function may change
-    """
-    types: dict = {int: ctypes.c_int, float: ctypes.c_double, bytes: ctypes.c_char}
-    given = (a.ctypes if isinstance(a, np.ndarray) else ctypes.byref(types[type(a)](a)) for a in arguments)
-    _find_blas(name)(*given)
-
-
-@cache
-def _find_blas(name):
-    """Return a function of BLAS or LAPACK by name; its arguments are addresses."""
-    from scipy.linalg import cython_blas, cython_lapack
-
-    capsule = (cython_blas.__pyx_capi__ | cython_lapack.__pyx_capi__)[name]
-    address_of = ctypes.pythonapi.PyCapsule_GetPointer
-    address_of.restype = ctypes.c_void_p
-    signature = repr(capsule).split('"')[1].encode()
-    return ctypes.CFUNCTYPE(None)(address_of(ctypes.py_object(capsule), signature))
-
-
 def _scaled_rows(X, n_threads):
     """Centre and scale the rows of X, and append a 1 to each, by which the intercept becomes a weight.
 
@@ -354,7 +129,7 @@ def _scaled_rows(X, n_threads):
 
     Returns
     -------
-    rows : _InnerProducts or _FewColumns, whichever is smaller
+    rows : InnerProducts or FewColumns, whichever is smaller
     mean : float64 array (n_features,), the centre of the rows
     scale : float, the root mean square length of the centred rows
     """
@@ -364,12 +139,12 @@ def _scaled_rows(X, n_threads):
         scale = np.sqrt(np.trace(K) / len(X)) or 1.0
         K /= scale**2
         K += 1
-        return _InnerProducts(K), mean, scale
+        return InnerProducts(K), mean, scale
     A = np.ones((len(X), X.shape[1] + 1))
     A[:, :-1] = X - mean
     scale = np.sqrt(np.einsum("ij,ij->", A[:, :-1], A[:, :-1]) / len(X)) or 1.0
     A[:, :-1] /= scale
-    return _FewColumns(A), mean, scale
+    return FewColumns(A), mean, scale
 
 
 def _train_term(all_rows, term, *, genes, seed, n_folds):
@@ -377,7 +152,7 @@ def _train_term(all_rows, term, *, genes, seed, n_folds):
 
     Parameters
     ----------
-    all_rows : _InnerProducts or _FewColumns of all rows
+    all_rows : InnerProducts or FewColumns of all rows
     term : (positive, rows)
         `positive` is a bool array (n_rows,), True for rows with the term.  `rows` is an index of the rows
         for which that is known.
@@ -434,7 +209,7 @@ def fit_machines(rows, positive, Cs, values):
 
     Parameters
     ----------
-    rows : _InnerProducts or _FewColumns
+    rows : InnerProducts or FewColumns
     positive : bool array (n_rows,), with both classes
     Cs : sequence of float > 0, the costs of errors
     values : float array (n_rows,), decision values of a similar machine, or zeros
@@ -499,7 +274,7 @@ def _relative_gradients(rows, sign, cost, parts):
 
     Parameters
     ----------
-    rows : _InnerProducts or _FewColumns
+    rows : InnerProducts or FewColumns
     sign : float array (n_rows,), +1 or -1
     cost : float array (n_machines, n_rows), 2 C c_i of each row
     parts : float array (n_machines, n_rows), the machines as combinations of the rows

@@ -10,8 +10,9 @@ import pytest
 from flyannot.base.errors import DataError, FlyannotError
 from flyannot.jobs import resources
 from flyannot.terms import linear_svm
-from flyannot.terms.linear_svm import _FewColumns, _InnerProducts, training_bytes
+from flyannot.terms.linear_svm import training_bytes
 from flyannot.terms.model import fit_model, untrainable_reason
+from flyannot.terms.newton_steps import FewColumns, InnerProducts
 from flyannot.terms.scorer import FitOptions
 from tests.terms.labelled_kinds import labelled_directions as labelled
 
@@ -44,7 +45,7 @@ def test_a_step_from_a_similar_set_of_active_rows_is_the_step_from_scratch(n_fea
     X, Y, _ = labelled(rng, p=n_features)
     X = np.hstack([X, np.ones((80, 1))])
     part = rng.integers(6, size=80)
-    rows = _InnerProducts(X @ X.T) if n_features > 80 else _FewColumns(X).with_parts(part)
+    rows = InnerProducts(X @ X.T) if n_features > 80 else FewColumns(X).with_parts(part)
     trained = np.flatnonzero(part > 1)
     sign = np.where(Y[trained, 0], 1.0, -1.0)
     weight = (1.0 + part)[trained]  # rows of one part have one weight
