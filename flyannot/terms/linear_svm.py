@@ -17,8 +17,13 @@ fewer rows than features a step needs only the inner products of the rows, which
 C is chosen for each term by inner folds of its own, over which its positive genes are spread evenly.
 """
 
+import ctypes
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from threading import local
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +43,10 @@ CS = (0.01, 0.1, 1.0, 10.0)  # C is one of these; of equally good ones the small
 
 _ACCEPTED = 1e-4  # of the gradient, relative to the gradient at zero weights or to rounding errors
 _NEWTON_STEPS = 100  # ten times what is needed; reaching it is an error
+_MOST_CHANGED = 0.25  # of the rows of a factor; more are not a border
 _LEAST_STEP = 1e-6  # a shorter step changes nothing but rounding errors
+_GATHERED = 128  # rows of inner products that are gathered at once
+_memory = local()  # see `_scratch`
 _THREAD_BYTES = 2**24  # stack and workspace
 _ROWS_OF_THREADS = 150  # two threads take 1.3 times as long as one for 100 rows, and 0.8 times for 200
 
@@ -59,11 +67,10 @@ class LinearSvm(LinearScorer):
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
         """Fit all terms, as `Scorer.fit`; the folds of a term do not depend on the other terms."""
-        import scipy.linalg.lapack  # noqa: F401  (its libraries need memory too, so they are loaded first)
-
+        _find_blas("dpotrf")  # its library needs memory too, so it is loaded first
         n_threads = options.n_threads if len(X) >= _ROWS_OF_THREADS else 1
         require_memory(
-            training_bytes(len(X), X.shape[1], Y.shape[1], n_threads),
+            training_bytes(len(X), X.shape[1], Y.shape[1], n_threads, options.n_folds),
             f"training on {X.shape[0]} rows of {X.shape[1]} features",
             fix="use fewer atoms, a smaller pooling grid, fewer groups or one job",
         )
@@ -83,8 +90,6 @@ class LinearSvm(LinearScorer):
 def _run_in_threads(n_threads, work, tasks, on_terms):
     """Call `work` for every task in several threads, and return its results in the order of the tasks.
 
-    Threads help because LAPACK releases Python's global lock.
-
     Parameters
     ----------
     n_threads : int
@@ -103,7 +108,7 @@ def _run_in_threads(n_threads, work, tasks, on_terms):
     return results
 
 
-def training_bytes(n_rows, n_features, n_terms, n_threads=1):
+def training_bytes(n_rows, n_features, n_terms, n_threads=1, n_folds=3):
     """Estimate how many bytes of memory training needs beyond its arguments.
 
     These are the rows or their inner products, the weights, and for every thread the rows of a term and the
@@ -111,7 +116,7 @@ def training_bytes(n_rows, n_features, n_terms, n_threads=1):
     """
     is_wide = _is_wide(n_rows, n_features)
     rows = 8 * n_rows * (n_rows + COLUMNS if is_wide else n_features + 1)
-    products = 0 if is_wide else 24 * (n_features + 1) ** 2  # of columns, in three matrices
+    products = 0 if is_wide else 8 * (2 * n_folds + 3) * (n_features + 1) ** 2  # of columns, see `with_parts`
     return rows + 16 * n_terms * n_features + n_threads * (3 * rows + products + _THREAD_BYTES)
 
 
@@ -120,82 +125,223 @@ def _is_wide(n_rows, n_features):
     return n_rows < 2 * n_features
 
 
-@dataclass(frozen=True)
-class _InnerProducts:
-    """The inner products of rows, float64 (n_rows, n_rows): all that a machine needs of the rows.
+class _Rows:
+    """Rows on which machines are trained, and a solver of the Newton steps of one machine at a time.
 
-    A machine is a combination of the rows, whose coefficients are its `parts`.
+    A machine is a combination of the rows, whose coefficients are its `parts`.  The matrix of a step is
+    factorised for one set of active rows, L L'.  For a similar set, the rows that changed border that matrix.
     """
 
-    K: np.ndarray
+    matrix: Callable
+    border: Callable
+    solve: Callable
+    factor: np.ndarray
 
-    def subset(self, rows):
-        """Return the inner products of some rows alone."""
-        return self if isinstance(rows, slice) else _InnerProducts(self.K[np.ix_(rows, rows)])
-
-    def decision_values(self, parts):
-        """Return the decision values of all rows, float64 (n_rows,)."""
-        return self.K @ parts
-
-    def step_solver(self, sign, weight):
-        """Return a function that minimises the objective as if the active rows stayed the same.
-
-        It takes a bool array (n_rows,) of the active rows and C, and returns parts and decision values.
+    def begin(self, sign, weight):
+        """Begin another machine.
 
         Parameters
         ----------
         sign : float array (n_rows,), +1 or -1
         weight : float array (n_rows,), 2 c_i of each row
         """
+        self.sign, self.weight = sign, weight
+        self.factored = np.ones(len(sign), bool)  # the active rows of the factorised matrix
+        self.C = 0.0
 
-        def solve(is_active, C):
-            active = np.flatnonzero(is_active)
-            parts = np.zeros(len(sign))
-            diagonal = 1 / (C * weight[active])
-            parts[active] = _solve_positive(self.K[np.ix_(active, active)], diagonal, sign[active])
-            return parts, self.K @ parts
+    def solve_step(self, is_active, C):
+        """Minimise the objective as if the active rows stayed the same, and return parts and decision values.
 
-        return solve
+        is_active : bool array (n_rows,); C : float
+        """
+        changed = np.flatnonzero(is_active != self.factored)
+        if C != self.C or len(changed) > _MOST_CHANGED * len(self.factor):
+            self.C = C
+            self.factor = self.matrix(is_active, changed)
+            _call_blas("dpotrf", b"U", len(self.factor), self.factor, len(self.factor), 0)
+            self.factored = is_active
+            changed = changed[:0]
+            self.borders = {}  # row -> its border, half solved
+        if new := [row for row in changed if row not in self.borders]:
+            self.borders |= zip(new, self.half_solve(self.border(np.array(new)), b"T"))
+        solved = np.array([self.borders[row] for row in changed]).reshape(-1, len(self.factor))
+        return self.solve(is_active, changed, solved)
+
+    def half_solve(self, right, transposed):
+        """Solve L x = y for each row y of an array (b"T"), or L' x = y (b"N"), in place."""
+        m, n = right.shape
+        if m == 1:
+            _call_blas("dtrsv", b"U", transposed, b"N", n, self.factor, n, right, 1)
+        else:
+            _call_blas("dtrsm", b"L", b"U", transposed, b"N", n, m, 1.0, self.factor, n, right, n)
+        return right
+
+    def solve_bordered(self, right, solved, corner, below):
+        """Solve [[L L', border'], [border, corner]] [x, z] = [right, below].
+
+        Parameters
+        ----------
+        right : float array (n,)
+        solved : float array (m, n), the border after `half_solve`
+        corner : float array (m, m)
+        below : float array (m,)
+
+        Returns
+        -------
+        x, z : float arrays (n,) and (m,)
+        """
+        y = self.half_solve(right[None], b"T")[0]
+        z = np.linalg.solve(corner - solved @ solved.T, below - solved @ y)
+        return self.half_solve((y - z @ solved)[None], b"N")[0], z
 
 
-@dataclass(frozen=True)
-class _FewColumns:
-    """Rows with few columns, float64 (n_rows, n_columns), with the methods of `_InnerProducts`."""
+class _InnerProducts(_Rows):
+    """Rows of which only the inner products are known, K, float64 (n_rows, n_rows)."""
 
-    A: np.ndarray
+    def __init__(self, K):
+        self.K = K
 
-    def subset(self, rows):
-        return _FewColumns(self.A[rows])
+    def subset(self, rows, name):
+        """Return some rows alone, in the scratch memory of this name; `rows` is a sorted int array."""
+        return _InnerProducts(self.gather(rows, name))
+
+    def with_parts(self, part):
+        """Return a copy, for one term; it keeps no products of parts of the rows."""
+        return _InnerProducts(self.K)
 
     def decision_values(self, parts):
-        return self.A @ (parts @ self.A)
+        """Return the decision values of all rows by some machines, float64 (n_machines, n_rows)."""
+        return parts @ self.K
 
-    def step_solver(self, sign, weight):
-        n_columns = self.A.shape[1]
-        products = np.zeros((n_columns, n_columns))  # the sum of c_i x_i x_i' over the active rows
-        was_active = np.zeros(len(sign), bool)
+    def gather(self, rows, name, *, is_lower=False):
+        """Return the inner products of some rows, or at least their lower triangle, in scratch memory."""
+        products = _scratch(name, (len(rows), len(rows)))
+        for start in range(0, len(rows), _GATHERED):
+            block = slice(start, start + _GATHERED)
+            columns = rows[: block.stop] if is_lower else rows
+            products[block, : len(columns)] = self.K[rows[block]].take(columns, axis=1)
+        return products
 
-        def solve(is_active, C):
-            changed = np.flatnonzero(is_active != was_active)
-            if len(changed) > np.count_nonzero(is_active):
-                changed = np.flatnonzero(is_active)
-                products[:] = 0
-            was_active[:] = is_active
-            A = self.A[changed]
-            products[:] += (A.T * np.where(is_active, weight, -weight)[changed]) @ A
-            cost = C * weight * is_active
-            values = self.A @ _solve_positive(C * products, 1.0, (cost * sign) @ self.A)
-            return cost * (sign - values), values
+    def matrix(self, is_active, changed):
+        active = np.flatnonzero(is_active)
+        matrix = self.gather(active, "matrix", is_lower=True)
+        matrix[np.diag_indices_from(matrix)] += 1 / (self.C * self.weight[active])
+        return matrix
 
-        return solve
+    def border(self, rows):
+        active = np.flatnonzero(self.factored)
+        border = self.K[rows].take(active, axis=1)
+        border[self.factored[rows]] = active == rows[self.factored[rows], None]  # their parts become 0
+        return border
+
+    def solve(self, is_active, changed, solved):
+        is_added = is_active[changed]
+        corner = self.K[np.ix_(changed, changed)] + np.diag(1 / (self.C * self.weight[changed]))
+        corner[~is_added] = corner[:, ~is_added] = 0
+        parts = np.zeros(len(is_active))
+        ends = self.sign[self.factored], solved, corner, self.sign[changed] * is_added
+        parts[self.factored], z = self.solve_bordered(*ends)
+        parts[changed] = z * is_added
+        return parts, parts @ self.K
 
 
-def _solve_positive(matrix, diagonal, right):
-    """Solve (matrix + diagonal) x = right for a symmetric positive definite matrix, which is overwritten."""
-    from scipy.linalg.lapack import dposv
+class _FewColumns(_Rows):
+    """Rows with few columns.
 
-    matrix[np.diag_indices_from(matrix)] += diagonal
-    return dposv(matrix.T, right, overwrite_a=1)[1]
+    A : float64 array (n_rows, n_columns)
+    part : int array (n_rows,), the number of the part to which each row belongs
+    products : float64 array (n_parts, n_columns, n_columns), A'A of each part in the lower triangle.  A
+        subset of the rows keeps them, so it must have all rows of a part or none.
+    """
+
+    def __init__(self, A, part: Any = None, products: Any = None):
+        self.A, self.part, self.products = A, part, products
+
+    def subset(self, rows, name):
+        A = _scratch(name, (len(rows), self.A.shape[1]))
+        np.take(self.A, rows, axis=0, out=A, mode="clip")  # the default mode copies A once more
+        return _FewColumns(A, None if self.part is None else self.part[rows], self.products)
+
+    def with_parts(self, part):
+        """Return a copy with the products of the parts of the rows."""
+        products = _scratch("parts", (part.max() + 1, self.A.shape[1], self.A.shape[1]))
+        for number, of_part in enumerate(products):
+            _add_products(of_part, self.A[part == number], before=0.0)
+        return _FewColumns(self.A, part, products)
+
+    def decision_values(self, parts):
+        return (parts @ self.A) @ self.A.T
+
+    def begin(self, sign, weight):
+        super().begin(sign, weight)
+        of_part = np.zeros(len(self.products))
+        of_part[self.part] = weight
+        # the sum of 2 c_i x_i x_i' over the active rows, in the lower triangle
+        self.active_products = _scratch("products", self.products.shape[1:])
+        np.dot(of_part, self.products.reshape(len(of_part), -1), out=self.active_products.reshape(-1))
+
+    def matrix(self, is_active, changed):
+        for rows, factor in (changed[is_active[changed]], 1.0), (changed[~is_active[changed]], -1.0):
+            A = self.A[rows] * np.sqrt(self.weight[rows])[:, None]
+            _add_products(self.active_products, A, factor)
+        matrix = np.multiply(self.C, self.active_products, out=_scratch("matrix", self.active_products.shape))
+        matrix[np.diag_indices_from(matrix)] += 1
+        return matrix
+
+    def border(self, rows):
+        return self.A[rows]
+
+    def solve(self, is_active, changed, solved):
+        cost = self.C * self.weight
+        corner = np.diag(np.where(is_active[changed], -1, 1) / cost[changed])
+        cost *= is_active
+        weights, _ = self.solve_bordered((cost * self.sign) @ self.A, solved, corner, np.zeros(len(changed)))
+        values = self.A @ weights
+        return cost * (self.sign - values), values
+
+
+def _add_products(products, A, factor=1.0, before=1.0):
+    """Replace the lower triangle of a matrix by before * matrix + factor * A'A, in place."""
+    n = len(products)
+    _call_blas("dsyrk", b"U", b"N", n, len(A), factor, A, n, before, products, n)
+
+
+def _scratch(name, shape):
+    """Return an array with any contents, which this thread gets again when it asks for the same name.
+
+    The first use of new memory takes longer than the sums of a Newton step.
+    """
+    size = math.prod(shape)
+    if len(getattr(_memory, name, ())) < size:
+        setattr(_memory, name, np.empty(size))
+    return getattr(_memory, name)[:size].reshape(shape)
+
+
+def _call_blas(name, *arguments):
+    """Call a function of BLAS or LAPACK without Python's global lock, which SciPy's own functions keep.
+
+    A matrix with rows in order is a transposed matrix for these functions, so "U" is the lower triangle.
+
+    Parameters
+    ----------
+    name : str
+    arguments : bytes, int, float, or a float64 array with rows in order, which the function may change
+    """
+    types: dict = {int: ctypes.c_int, float: ctypes.c_double, bytes: ctypes.c_char}
+    given = (a.ctypes if isinstance(a, np.ndarray) else ctypes.byref(types[type(a)](a)) for a in arguments)
+    _find_blas(name)(*given)
+
+
+@cache
+def _find_blas(name):
+    """Return a function of BLAS or LAPACK by name; its arguments are addresses."""
+    from scipy.linalg import cython_blas, cython_lapack
+
+    capsule = (cython_blas.__pyx_capi__ | cython_lapack.__pyx_capi__)[name]
+    address_of = ctypes.pythonapi.PyCapsule_GetPointer
+    address_of.restype = ctypes.c_void_p
+    signature = repr(capsule).split('"')[1].encode()
+    return ctypes.CFUNCTYPE(None)(address_of(ctypes.py_object(capsule), signature))
 
 
 def _scaled_rows(X, n_threads):
@@ -249,19 +395,22 @@ def _train_term(all_rows, term, *, genes, seed, n_folds):
     n_rows = len(positive)
     positive = positive[rows]
     genes = genes[rows]
-    known = all_rows.subset(rows)
     n_positive = len(np.unique(genes[positive]))
     n_folds = min(n_folds, n_positive, len(np.unique(genes)) - n_positive)
     dealt = assign_gene_folds(genes, n_folds, np.random.default_rng(seed), positive=positive)
     folds = look_up_folds(genes, dealt)
+    known = all_rows if isinstance(rows, slice) else all_rows.subset(rows, "known")
+    known = known.with_parts(2 * folds + positive)
     values = np.zeros((len(CS), len(folds)))
     for k in range(n_folds):
-        machines = fit_machines(known, positive, CS, np.zeros(len(folds)), folds != k)
-        for of_C, (_, of_all) in zip(values, machines):
-            of_C[folds == k] = of_all[folds == k]
+        trained = np.flatnonzero(folds != k)
+        machines = np.zeros(values.shape)
+        more = positive[trained], CS, np.zeros(len(trained))
+        machines[:, trained] = fit_machines(known.subset(trained, "trained"), *more)
+        values[:, folds == k] = known.decision_values(machines)[:, folds == k]
     chosen, held_out = choose_setting(list(values[:, :, None]), positive[:, None], folds)
     parts = np.zeros(n_rows)
-    ((parts[rows], _),) = fit_machines(known, positive, CS[chosen : chosen + 1], values[chosen], folds >= 0)
+    (parts[rows],) = fit_machines(known, positive, CS[chosen : chosen + 1], values[chosen])
     return parts, CS[chosen], _spread_to_all(held_out, rows, n_rows)
 
 
@@ -280,56 +429,57 @@ def _spread_to_all(held_out, rows, n_rows):
     return whole
 
 
-def fit_machines(rows, positive, Cs, values, is_trained):
+def fit_machines(rows, positive, Cs, values):
     """Train a machine for each C by Newton's method, which begins where the machine before it ended.
 
     Parameters
     ----------
     rows : _InnerProducts or _FewColumns
-    positive : bool array (n_rows,), with both classes among the trained rows
+    positive : bool array (n_rows,), with both classes
     Cs : sequence of float > 0, the costs of errors
     values : float array (n_rows,), decision values of a similar machine, or zeros
-    is_trained : bool array (n_rows,), True for the rows on which the machines are trained
 
-    Yields
-    ------
-    parts : float64 array (n_rows,), the machine as a combination of the rows
-    values : float64 array (n_rows,), the decision values of all rows
+    Returns
+    -------
+    parts : float64 array (n_C, n_rows), the machines as combinations of the rows
 
     Raises
     ------
     FlyannotError
-        If the gradient of the objective is not small relative to the gradient at zero weights.
+        If the gradient of an objective is not small relative to the gradient at zero weights.
     """
     sign = np.where(positive, 1.0, -1.0)
-    frequency = positive[is_trained].mean()
-    weight = is_trained / np.where(positive, frequency, 1 - frequency)
-    solve = rows.step_solver(sign, weight)
-    for C in Cs:
-        parts, values = _minimise(solve, sign, C, weight, values)
-        gradient = _relative_gradient(rows, sign, C * weight, parts)
+    frequency = positive.mean()
+    weight = 1 / np.where(positive, frequency, 1 - frequency)
+    rows.begin(sign, weight)
+    parts = np.empty((len(Cs), len(sign)))
+    for k, C in enumerate(Cs):
+        parts[k], values = _minimise(rows, C, values)
+    gradients = _relative_gradients(rows, sign, np.array(Cs)[:, None] * weight, parts)
+    for C, gradient in zip(Cs, gradients):
         if not gradient <= _ACCEPTED:
             raise FlyannotError(
                 f"the support vector machine did not converge at C = {C:g}: relative gradient {gradient:.2g}",
                 fix="leave the largest values of C out",
             )
-        yield parts, values
+    return parts
 
 
-def _minimise(solve, sign, C, weight, values):
-    """Return the parts and decision values of the machine for one C.
+def _minimise(rows, C, values):
+    """Return the parts and decision values of the machine that `rows` began, for one C.
 
-    solve : function of `step_solver`; the other parameters are as there and in `fit_machines`
+    The other parameters are as in `fit_machines`.
     """
+    sign = rows.sign
     parts = np.zeros(len(sign))
     objective = np.inf
     for _ in range(_NEWTON_STEPS):
-        is_active = (sign * values < 1) & (weight > 0)
-        wanted = solve(is_active, C)
+        is_active = sign * values < 1
+        wanted = rows.solve_step(is_active, C)
         step = 1.0
         while step >= _LEAST_STEP:
             moved = [old + step * (new - old) for old, new in zip((parts, values), wanted)]
-            reached = moved[0] @ moved[1] + C * weight @ np.maximum(0.0, 1 - sign * moved[1]) ** 2
+            reached = moved[0] @ moved[1] + C * rows.weight @ np.maximum(0.0, 1 - sign * moved[1]) ** 2
             if reached < objective:
                 break
             step /= 2
@@ -337,13 +487,13 @@ def _minimise(solve, sign, C, weight, values):
             break
         parts, values = moved
         objective = reached
-        if step == 1 and np.array_equal(is_active, (sign * values < 1) & (weight > 0)):
+        if step == 1 and np.array_equal(is_active, sign * values < 1):
             break
     return parts, values
 
 
-def _relative_gradient(rows, sign, cost, parts):
-    """Return the norm of the gradient of the objective, divided by its norm at zero weights.
+def _relative_gradients(rows, sign, cost, parts):
+    """Return the norm of the gradient of each objective, divided by its norm at zero weights.
 
     The divisor is at least as large as rounding errors.
 
@@ -351,13 +501,12 @@ def _relative_gradient(rows, sign, cost, parts):
     ----------
     rows : _InnerProducts or _FewColumns
     sign : float array (n_rows,), +1 or -1
-    cost : float array (n_rows,), 2 C c_i of each row, and 0 for a row that is not trained on
-    parts : float array (n_rows,), the machine as a combination of the rows
+    cost : float array (n_machines, n_rows), 2 C c_i of each row
+    parts : float array (n_machines, n_rows), the machines as combinations of the rows
     """
     lack = np.maximum(0.0, 1 - sign * rows.decision_values(parts))
-    norms = [
-        np.sqrt(max(0.0, combined @ rows.decision_values(combined)))
-        for combined in (parts - cost * sign * lack, cost * sign)
-    ]
-    rounding = 1e-7 * cost.sum()  # features without any signal are at their minimum
-    return norms[0] / max(norms[1], rounding)
+    combined = np.vstack([parts - cost * sign * lack, cost * sign])
+    squares = (combined * rows.decision_values(combined)).sum(axis=1)
+    at_end, at_zero = np.sqrt(np.maximum(0.0, squares)).reshape(2, -1)
+    rounding = 1e-7 * cost.sum(axis=1)  # features without any signal are at their minimum
+    return at_end / np.maximum(at_zero, rounding)
