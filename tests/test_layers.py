@@ -26,6 +26,7 @@ SPARSE = (
 WARNS = "sparse/coders/verified.py"  # where scikit-learn's class of warnings is used, when there is one
 
 HEAVY = ("numba", "sklearn", "cv2", "h5py", "scipy", "skimage", "PIL", "tifffile")
+SLOW = ("difflib", "html", "importlib.resources", "tempfile", "tomllib")  # that `--help` need not import
 ONLY_IN = {
     "benchmarks": (),  # which lie beside the package, and import it
     "h5py": ("files/hdf5/",),
@@ -119,6 +120,7 @@ from flyannot.cli import group
 names = sorted(group.list_commands(None), key=lambda name: name == "import")
 for words in [["--help"], *([name, "--help"] for name in names), ["import", "wu2016", "--help"]]:
     group.main(words, standalone_mode=False)
+    assert words[0] != "--help" or not set({SLOW}) & set(sys.modules), sorted(set({SLOW}) & set(sys.modules))
     assert words[0] == "import" or not {{"numpy", "psutil"}} & set(sys.modules), words
 assert not set({HEAVY}) & set(sys.modules), sorted(set({HEAVY}) & set(sys.modules))
 """

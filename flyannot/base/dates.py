@@ -3,7 +3,6 @@
 import re
 from datetime import date, timedelta
 from functools import cache
-from importlib.resources import files
 
 from flyannot.base.text import fold
 
@@ -20,27 +19,24 @@ _WORD = r"[^0-9\s/,'’-]+"
 _MONTH = f"(?P<m>{_WORD})"
 _YEAR = "(?:19|20)[0-9]{2}"
 _MOST_WORDS = 6  # of a date with its year
-_DATES = [
-    re.compile(pattern)
-    for pattern in (
-        # 6-Apr, 06. Apr, 6-Apr-23, 1er sept., Sunday 1 Sep
-        rf"(?:[^\W\d]+\.?,? )?{_A}{_ORDINAL}[-/. ] ?(?:de |d['’])?{_MONTH}(?:[-/., ]+[0-9]{{2}})?",
-        # Apr-06, Sep-2001 in English only, otherwise lis-01 or lis.1: Lis-1 and mei-38 are genes
-        rf"(?P<e>{_WORD})[-/. ](?:20|19)?(?P<a>[0-9]{{1,2}})",
-        rf"{_MONTH}(?:[-/ ]0|\.0?)(?P<a>[1-9])",
-        # 9月1日, 2024年9月1日, 1 thg 9, 1 tháng 9, 2024
-        rf"(?:{_YEAR}[年년] ?)?{_B}[月월] ?{_A}[日일].*",
-        rf"{_A}[- ]?th(?:g|ang) ?{_B}(?:[-/, ]+{_YEAR})?",
-        # 2023-04-06, 2024. 09. 01., 4/6/2023, 01.09.24
-        rf"{_YEAR}[-/.] ?{_A}[-/.] ?{_B}\.?",
-        rf"{_A}[-/.] ?{_B}[-/.] ?(?:{_YEAR}|[0-9]{{2}})\D{{0,3}}",
-        # 4/6, 01.09, 1.9.; 1.28 is a gene
-        rf"{_A}/{_B}",
-        rf"(?=0|[0-9]+\.0[1-9]|.*\.$){_A}\.{_B}\.?",
-        # 04:06, 04:06:00 PM
-        r"(?P<a>[0-9]{1,2}):(?P<b>[0-5][0-9])(?::[0-9]{2})?(?: [ap]\.?m\.?)?",
-    )
-]
+_DATES = (  # not compiled here, for a quick `--help`
+    # 6-Apr, 06. Apr, 6-Apr-23, 1er sept., Sunday 1 Sep
+    rf"(?:[^\W\d]+\.?,? )?{_A}{_ORDINAL}[-/. ] ?(?:de |d['’])?{_MONTH}(?:[-/., ]+[0-9]{{2}})?",
+    # Apr-06, Sep-2001 in English only, otherwise lis-01 or lis.1: Lis-1 and mei-38 are genes
+    rf"(?P<e>{_WORD})[-/. ](?:20|19)?(?P<a>[0-9]{{1,2}})",
+    rf"{_MONTH}(?:[-/ ]0|\.0?)(?P<a>[1-9])",
+    # 9月1日, 2024年9月1日, 1 thg 9, 1 tháng 9, 2024
+    rf"(?:{_YEAR}[年년] ?)?{_B}[月월] ?{_A}[日일].*",
+    rf"{_A}[- ]?th(?:g|ang) ?{_B}(?:[-/, ]+{_YEAR})?",
+    # 2023-04-06, 2024. 09. 01., 4/6/2023, 01.09.24
+    rf"{_YEAR}[-/.] ?{_A}[-/.] ?{_B}\.?",
+    rf"{_A}[-/.] ?{_B}[-/.] ?(?:{_YEAR}|[0-9]{{2}})\D{{0,3}}",
+    # 4/6, 01.09, 1.9.; 1.28 is a gene
+    rf"{_A}/{_B}",
+    rf"(?=0|[0-9]+\.0[1-9]|.*\.$){_A}\.{_B}\.?",
+    # 04:06, 04:06:00 PM
+    r"(?P<a>[0-9]{1,2}):(?P<b>[0-5][0-9])(?::[0-9]{2})?(?: [ap]\.?m\.?)?",
+)
 
 
 def parse_spreadsheet_date(text):
@@ -66,7 +62,7 @@ def parse_spreadsheet_date(text):
         if day <= 31 and any(months):
             return [month for month in months if month][-1], day  # mar. may stand before it for a Tuesday
     for pattern in _DATES:
-        if match := pattern.fullmatch(plain):
+        if match := re.fullmatch(pattern, plain):
             parts = match.groupdict()
             name = parts.get("m") or parts.get("e")
             number = _month_number(name, str(text), is_english="e" in parts) if name else int(parts["b"])
@@ -103,6 +99,8 @@ def _month_number(word, text, *, is_english=False):
 @cache
 def _month_numbers(is_english):
     """Return a dict, name of a month or start of a name -> its number; in all languages, or in English."""
+    from importlib.resources import files  # on demand, for a quick `--help`
+
     lines = (files("flyannot.base") / "months.txt").read_text(encoding="utf-8").splitlines()
     languages = [line.split()[1:] for line in lines if not line.startswith("#")]
     numbers: dict[str, int] = {}

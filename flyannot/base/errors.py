@@ -4,8 +4,6 @@ Exit codes: 0 done, 1 handled failure, 2 usage, configuration or tables, 3 finis
 and listed, 65 damaged or mismatched data, 74 cannot write, 75 locked by another run.
 """
 
-from difflib import get_close_matches
-
 
 class FlyannotError(Exception):
     """An error that a command reports in one line, with its remedy if there is one.
@@ -92,6 +90,8 @@ def did_you_mean(word, known):
     str
         ' Did you mean "lateral"?' if the valid word "lateral" is close, or "" if none is close.
     """
+    from difflib import get_close_matches  # on demand, for a quick `--help`
+
     known = [str(k) for k in known]
     close = [k for k in known if k.lower() == str(word).lower()] or get_close_matches(str(word), known, n=1)
     return f' Did you mean "{close[0]}"?' if close else ""

@@ -1,12 +1,10 @@
 """Text for people: counts in words, short forms of objects, and escapes of control characters."""
 
-import html
 import json
 import re
 import unicodedata
 from dataclasses import fields
 from functools import cache, lru_cache
-from importlib.resources import files
 
 _MAX_LENGTH = 60  # characters of one value
 _UNFIT_FOR_CELLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters, half pairs
@@ -107,6 +105,8 @@ def is_unknown(text, column=""):
 @cache
 def _unknown_words():
     """Return the words that stand for nothing as a frozenset, from `fold` except those in capitals."""
+    from importlib.resources import files  # on demand, for a quick `--help`
+
     lines = (files("flyannot.base") / "unknown.txt").read_text(encoding="utf-8").splitlines()
     words = "|".join(line for line in lines if not line.startswith("#")).split("|")
     return frozenset(word if word.isupper() else fold(word) for word in words)
@@ -123,7 +123,9 @@ def clean_name(text):
         return f"FBgn{found[1]}"
     if text.isascii() and "&" not in text and "<" not in text and "  " not in text:
         return text
-    decoded = _TAG.sub("", html.unescape(text) if _ENTITY.search(text) else text)
+    from html import unescape  # on demand, for a quick `--help`
+
+    decoded = _TAG.sub("", unescape(text) if _ENTITY.search(text) else text)
     visible = "".join(c for c in decoded if unicodedata.category(c) != "Cf")
     return " ".join(visible.strip(_QUOTATION_MARKS).split()) if is_valid_cell(decoded) else text
 

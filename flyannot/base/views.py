@@ -1,7 +1,5 @@
 """Views of embryos: their names, and the type of an option whose value is a view."""
 
-from difflib import get_close_matches
-
 from flyannot.base.options import TextType
 from flyannot.base.text import fold
 
@@ -21,6 +19,8 @@ def parse_view(text):
 
 def suggest_view(view):
     """Return the usual view that is abbreviated or misspelt, such as "lateral" for "lat."; "" for none."""
+    from difflib import get_close_matches  # on demand, for a quick `--help`
+
     short = view.rstrip(".")
     meant = [name for name in VIEWS if short and name.startswith(short)]
     meant = meant or get_close_matches(view, VIEWS, n=1, cutoff=_ALIKE)

@@ -21,6 +21,7 @@ from flyannot.sparse.coders import CODERS, gram_for
 from flyannot.sparse.coders.verified import unconverged_rows
 
 INEXACT = "inexact codes"  # a quality warning
+_PATCHES_AT_ONCE = 2_000  # a call of a coder costs as much as the codes of a hundred patches
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,42 +81,57 @@ class Encoder:
         return described
 
     def encode_patches(self, described, view=""):
-        """Code every patch of one image, and pool the codes.
+        """Return the `PooledFeatures` of one image from its patches; see `encode_all`."""
+        return self.encode_all([(described, view)])[0]
 
-        If the options mirror the view, the mirror images of the patches are coded too, under the same
-        numbers.
+    def encode_all(self, described_and_views):
+        """Code the patches of some images in one call of the coder, and pool the codes of each image.
+
+        If the options mirror a view, the mirror images of its patches are coded too, under the same numbers.
 
         Parameters
         ----------
-        described : DescribedPatches, as `describe` returns
-        view : str, the view of the image in its table
+        described_and_views : list of (DescribedPatches as `describe` returns, view of the image in its table)
 
         Returns
         -------
-        pooled : PooledFeatures
+        pooled : list of PooledFeatures
 
         Raises
         ------
         DataError
             If the dictionary was not learned from patches of these sizes.
         """
-        descriptors = described.descriptors
-        centres_px = described.centres_px
         sides = sorted_patch_sizes(self.extract.patch_px)
-        n_patches = len(descriptors)
-        if not np.isin(described.patch_px, sides).all():
-            raise DataError(f"the dictionary is for patches of {sides} px, and others were given")
-        part = np.searchsorted(sides, described.patch_px)
-        if view in self.pool.mirror:
-            descriptors = np.concatenate([descriptors, mirror_descriptors(descriptors)])
-            centres_px = np.concatenate([centres_px, (STANDARD_PX[0], 0) + centres_px * (-1, 1)])
-            part = np.tile(part, 2)
         tol = self.pool.tol
-        rows = normalise_descriptors(descriptors)
+        if not all(np.isin(described.patch_px, sides).all() for described, _ in described_and_views):
+            raise DataError(f"the dictionary is for patches of {sides} px, and others were given")
+        coded = [self._add_mirror_images(*one) for one in described_and_views]
+        rows = normalise_descriptors(np.concatenate([one.descriptors for one in coded]))
         Z, gaps = CODERS[self.pool.coder].codes(rows, self.D, self.lam, tol=tol, gram=self.gram)
-        pooled = pool_image(Z, centres_px, STANDARD_PX, grid=self.pool.grid, part=part, n_parts=len(sides))
-        winner = np.where(pooled.winner < n_patches, pooled.winner, pooled.winner - n_patches)
-        return PooledFeatures(pooled.features, winner, is_exact=not len(unconverged_rows(gaps, tol)))
+        pooled = []
+        first = 0
+        for one, (described, _) in zip(coded, described_and_views):
+            n_patches = len(described.descriptors)
+            rows = slice(first, first := first + len(one.descriptors))
+            part = np.searchsorted(sides, one.patch_px)
+            where = {"grid": self.pool.grid, "part": part, "n_parts": len(sides)}
+            image = pool_image(Z[rows], one.centres_px, STANDARD_PX, **where)
+            winner = np.where(image.winner < n_patches, image.winner, image.winner - n_patches)
+            is_exact = not len(unconverged_rows(gaps[rows], tol))
+            pooled.append(PooledFeatures(image.features, winner, is_exact=is_exact))
+        return pooled
+
+    def _add_mirror_images(self, described, view):
+        """Return the `DescribedPatches` of an image, followed by their mirror images if its view has them."""
+        if view not in self.pool.mirror:
+            return described
+        mirrored_px = (STANDARD_PX[0], 0) + described.centres_px * (-1, 1)
+        return DescribedPatches(
+            np.concatenate([described.descriptors, mirror_descriptors(described.descriptors)]),
+            np.concatenate([described.centres_px, mirrored_px]),
+            np.tile(described.patch_px, 2),
+        )
 
     def encode(self, grey, view=""):
         """Return the `PooledFeatures` of an image from its grey levels."""
@@ -142,9 +158,24 @@ class Encoder:
         addresses, views = zip(*pictures)
         greys, warnings = zip(*map(self.read, addresses))
         described = [self.describe(grey) for grey in greys]
-        pooled = [self.encode_patches(one, view) for one, view in zip(described, views)]
+        pooled = self.encode_all(list(zip(described, views)))
         features, winner = (np.stack([getattr(p, n) for p in pooled]) for n in ("features", "winner"))
         return list(greys), list(warnings), described, features, winner
+
+
+def batch_images(described_and_views):
+    """Yield lists of images, each with enough patches for one call of a coder, for `Encoder.encode_all`.
+
+    described_and_views : iterable of (DescribedPatches, view)
+    """
+    batch: list = []
+    for one in described_and_views:
+        batch.append(one)
+        if sum(len(described.descriptors) for described, _ in batch) >= _PATCHES_AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def transform_patches(transform, described):

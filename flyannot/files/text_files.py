@@ -12,7 +12,6 @@ import os
 import re
 import stat
 import sys
-import tomllib
 import zlib
 
 from flyannot.base.errors import InputError
@@ -212,6 +211,8 @@ def read_toml(path):
     InputError
         If the file cannot be read, is not TOML or is nested too deep.
     """
+    import tomllib  # on demand, for a quick `--help`
+
     fix = "name a TOML file, such as configs/demo.toml"
     text = read_text(path, fix=fix)
     if len(text) > _MAX_TOML:

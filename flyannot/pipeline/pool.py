@@ -14,7 +14,7 @@ from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import NO_STAGE_RANGE, STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.paths import TABLE_SUFFIXES
-from flyannot.encode.encoder import INEXACT, add_inexact_warning
+from flyannot.encode.encoder import INEXACT, add_inexact_warning, batch_images
 from flyannot.encode.options import PoolOptions
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.features import write_features
@@ -239,18 +239,14 @@ def _pool_descriptors(part):
                 rows = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_metadata(*rows))
                 described_and_views = zip(read_described_patches(*rows), columns[-1]["view"])
-                for features in map_ordered(partial(_encode_patches, encoder), described_and_views):
-                    pooled.append(features)
-                    report_item()
+                for encoded in map_ordered(encoder.encode_all, batch_images(described_and_views)):
+                    pooled += encoded
+                    for _ in encoded:
+                        report_item()
             joined = {name: [value for some in columns for value in some[name]] for name in columns[0]}
             joined["quality_warnings"] = list(map(add_inexact_warning, joined["quality_warnings"], pooled))
             write_features(file, stage_range, joined, pooled, encoder.D)
     return len(part.images)
-
-
-def _encode_patches(encoder, described_and_view):
-    """Return the PooledFeatures of one image from a pair (DescribedPatches, view)."""
-    return encoder.encode_patches(*described_and_view)
 
 
 def _pool_images(part):

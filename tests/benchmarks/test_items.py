@@ -3,10 +3,12 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import cv2
 import numpy as np
 import pytest
 from sklearn.svm import SVC
 
+from benchmarks import strides
 from benchmarks.compare_methods import compare_methods, methods_at
 from benchmarks.findings import Source
 from benchmarks.inputs.ratings import Ratings
@@ -15,17 +17,23 @@ from benchmarks.modl import atlases, completion, ratings
 from benchmarks.modl.cases import HISTORIES, learn
 from benchmarks.modl.claims import error_and_time, ratio_to_reach, seconds_to_converge
 from benchmarks.records import read_record
+from benchmarks.references import usual_way
 from benchmarks.references.classifiers import evaluate_by_libsvm
+from benchmarks.references.other_programs import compute, keypoints
 from benchmarks.rows import Rows
 from benchmarks.scc import annotation, claims, fig_5, learning
 from benchmarks.scc.annotation import DIFFERENCES, OURS, PAPERS_OWN, Pictures
 from benchmarks.scc.fig_5 import METRICS, resampled_metrics
 from benchmarks.siso import annotators, growth
 from benchmarks.siso.growth import answer, missed_labels, overlapping
-from benchmarks.speed import code, coders, peers, shapes
+from benchmarks.speed import code, coders, peers, shapes, time_to_auc
 from benchmarks.strides import CONFIGURATION, OPTIONS
+from flyannot.dataset.importers.wu2016 import STAGE_RANGE
 from flyannot.encode.groups import Groups
+from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.images.patches import patch_corners
 from flyannot.jobs.environment import configurations_folder
+from flyannot.pipeline.engine.inputs import read_described_patches
 from flyannot.pipeline.runs.configuration import read_configuration
 from flyannot.sparse.coders import CODERS
 from flyannot.terms.metrics import TermOutcomes, score_terms
@@ -360,7 +368,42 @@ def test_draws_are_of_the_same_genes_for_every_outcome(made_up):
 
 def test_strides_are_compared_with_the_configuration_as_it_comes_and_no_choice_is_twice():
     for choices in ITEMS["strides"].sizes["choices"]:
-        settings = [f"{name}={value}" for name, value in zip(OPTIONS, choices[0])]
+        settings = [f"{name}={value}" for name, value in zip(OPTIONS, choices[0][:-1])]
         path = configurations_folder() / CONFIGURATION
         assert read_configuration(path, settings=settings) == read_configuration(path)
-        assert len(set(map(tuple, choices))) == len(choices)
+        assert len(set(map(tuple, choices))) == len(choices) and choices[0][-1] == 1
+
+
+def test_a_share_of_the_patches_of_each_image_is_drawn(chain, tmp_path):
+    path = tmp_path / "descriptors.h5"
+    path.write_bytes(chain.descriptors.read_bytes())
+    with open_stored_file(path) as stored:
+        whole = list(read_described_patches(stored, STAGE_RANGE))
+    strides._draw_patches(path, 0.3)
+    with open_stored_file(path) as stored:
+        drawn = list(read_described_patches(stored, STAGE_RANGE))
+    assert (
+        0.25 < sum(len(one.descriptors) for one in drawn) / sum(len(one.descriptors) for one in whole) < 0.35
+    )
+    for one, before in zip(drawn, whole):
+        assert set(map(tuple, one.centres_px)) <= set(map(tuple, before.centres_px))
+
+
+@pytest.mark.parametrize("patch_px", [16, 64])
+def test_filters_describe_nearly_as_opencv_whose_angles_run_the_other_way(patch_px, rng):
+    grey = cv2.GaussianBlur(rng.integers(0, 256, (128, 320), np.uint8), (0, 0), 3)
+    corners = patch_corners(grey.shape, patch_px, 16)
+    X = usual_way.dense_sift_by_filters(grey, corners, patch_px).reshape(-1, 8)[:, -np.arange(8)]
+    opencv = compute(grey, keypoints(corners, patch_px)) / 512
+    assert np.median(np.einsum("ij,ij->i", X.reshape(-1, 128), opencv)) > 0.9
+
+
+def test_the_time_to_an_auc_is_of_the_quickest_that_reaches_it():
+    found = [
+        ("flyannot", 2.0, 0.8),
+        ("flyannot", 4.0, 0.83),
+        ("the usual way", 6.0, 0.81),
+        ("the usual way", 9.0, 0.82),
+    ]
+    rows = Rows(dict(zip(("who", "seconds", "auc"), one)) for one in found)
+    assert [time_to_auc.times_as_long(rows, auc) for auc in (0.8, 0.815, 0.83)] == [3, 9 / 4, None]

@@ -11,7 +11,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.encode import encoder as encoder_module
-from flyannot.encode.encoder import Encoder
+from flyannot.encode.encoder import Encoder, batch_images
 from flyannot.encode.groups import group_features, group_images
 from flyannot.encode.options import GridType, PoolOptions
 from flyannot.files.hdf5.dictionary import read_dictionary
@@ -95,6 +95,18 @@ def test_mirroring_a_view_is_pooling_the_image_and_its_mirror_image_as_a_group(g
             np.testing.assert_allclose(mirroring.encode(image, view).features, expected, atol=0.01)
     for view in ("lateral", ""):
         np.testing.assert_array_equal(mirroring.encode(grey, view).features, both[0])
+
+
+def test_images_that_are_coded_together_have_the_bits_of_each_alone(grey, encoder):
+    described = [encoder.describe(one) for one in (grey, grey[::-1], grey * 0, grey)]
+    images = list(zip(described, ("dorsal", "", "dorsal", "lateral")))
+    mirroring = replace(encoder, pool=replace(TIGHT, mirror=("dorsal",)))
+    batches = list(batch_images(images * 9))
+    assert len(batches) > 1 and sum(batches, []) == images * 9
+    for one, together in zip(images, mirroring.encode_all(images)):
+        alone = mirroring.encode_patches(*one)
+        assert (alone.features == together.features).all() and (alone.winner == together.winner).all()
+        assert alone.is_exact == together.is_exact
 
 
 def test_a_mirrored_patch_keeps_its_number(grey, encoder):
