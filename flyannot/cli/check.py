@@ -33,9 +33,12 @@ def command(data_set, stages, selection):
     """
     from flyannot.dataset.folder import check_tables, count_per_stage_range, coverage_notes
     from flyannot.dataset.images import read_folder
+    from flyannot.dataset.paths import is_data_set_table
     from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
     from flyannot.dataset.table_warnings import abbreviate_names, raise_errors
 
+    if data_set.is_file() and is_data_set_table(data_set):
+        data_set = data_set.parent
     if not data_set.is_dir():
         raise InputError(f"no such folder: {data_set}", fix="name a data set folder, or a folder of pictures")
     faults, images, annotations = check_tables(data_set, unknown_stage="")

@@ -16,7 +16,8 @@ from flyannot.base.dates import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spr
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
-from flyannot.dataset.folder import Annotations, read_gene_rows
+from flyannot.dataset.folder import Annotations
+from flyannot.dataset.gene_rows import read_gene_rows
 from flyannot.dataset.table_warnings import abbreviate_names, bdgp_terms
 from flyannot.files.tables import format_table
 
@@ -327,14 +328,10 @@ def apply_corrections(annotations, corrections, table, known=()):
     """
     _require_terms(annotations, corrections, table, known)
     ids = {(c.gene, c.fbgn): _gene_id(annotations, c, table) for c in corrections}
-    days = {}
+    days = _latest_days(annotations.dates, table)
     before = annotations.terms_by_gene
-    changes = defaultdict(list)
-    for (*gene_and_stage, term), text in annotations.dates.items():
-        day = _iso_date(text, f'{table}, column "date"')
-        for key in ((*gene_and_stage, term), tuple(gene_and_stage)):  # a term, and all terms of its gene
-            days[key] = max(day, days.get(key, ""))
     terms = {key: set(of_gene) for key, of_gene in before.items()}
+    changes = defaultdict(list)
     unsure = defaultdict(set)
     known_only = defaultdict(set)
     reviewed = defaultdict(set)
@@ -343,28 +340,22 @@ def apply_corrections(annotations, corrections, table, known=()):
     for (*gene_and_stage, term), settled in by_gene.items():
         correction = settled.correction
         key = tuple(gene_and_stage)
-        is_new = key not in before
         has = term in before.get(key, ())
-        changes["overruled"] += settled.overruled
-        says_otherwise = not is_new and correction.verdict == (REJECT if has else ACCEPT)
-        if says_otherwise and days.get((*key, term) if has else key, "") > correction.date:
-            changes["older"].append(correction)
-            continue
-        if correction.verdict == UNSURE:
-            kind = "contested" if settled.is_contested else "unsure"
-            unsure[key].add(term)
-        elif not is_new and not says_otherwise:
-            kind = "confirmed"
-        else:
-            kind = "added" if correction.verdict == ACCEPT else "denied" if is_new else "removed"
+        day = days.get((*key, term) if has else key, "")
+        kind = _classify_change(settled, day, is_new=key not in before, has=has)
         changes[kind].append(correction)
+        changes["overruled"] += settled.overruled
+        if kind == "older":
+            continue
         reviewed[key].add(term)
         of_gene = terms.setdefault(key, set())
         if correction.verdict == ACCEPT:
             of_gene.add(term)
         else:
             of_gene.discard(term)
-        if is_new:
+        if correction.verdict == UNSURE:
+            unsure[key].add(term)
+        if key not in before:
             changes["of_new_genes"].append(correction)
             known_only[key].update([term] if correction.verdict != UNSURE else [])
     symbols: dict = {symbol: set(gene_ids) for symbol, gene_ids in annotations.genes_by_symbol.items()}
@@ -377,6 +368,44 @@ def apply_corrections(annotations, corrections, table, known=()):
         for sets in (terms, unsure, known_only, reviewed)
     )
     return Annotations(frozen, symbols, annotations.dates, *others), changes
+
+
+def _latest_days(dates, table):
+    """Return the last day on which a table gave a term, or any term, to a gene in a stage range.
+
+    dates : dict, (gene identifier, stage range, term) -> date; table : Path, for messages
+
+    Returns
+    -------
+    days : dict, (gene identifier, stage range) or that with a term -> year-month-day
+    """
+    days: dict = {}
+    for key, text in dates.items():
+        day = _iso_date(text, f'{table}, column "date"')
+        for place in (key, key[:2]):
+            days[place] = max(day, days.get(place, ""))
+    return days
+
+
+def _classify_change(settled, day, *, is_new, has):
+    """Return the kind of a change, as `apply_corrections` names it.
+
+    Parameters
+    ----------
+    settled : Consensus on a term of a gene
+    day : the day on which the table gave the gene the term or, if it did not, the last other term; or ""
+    is_new : whether the gene has no row in the stage range
+    has : whether the table gives the gene the term
+    """
+    verdict = settled.correction.verdict
+    says_otherwise = not is_new and verdict == (REJECT if has else ACCEPT)
+    if says_otherwise and day > settled.correction.date:
+        return "older"
+    if verdict == UNSURE:
+        return "contested" if settled.is_contested else "unsure"
+    if not is_new and not says_otherwise:
+        return "confirmed"
+    return "added" if verdict == ACCEPT else "denied" if is_new else "removed"
 
 
 def _gene_id(annotations, correction, table):

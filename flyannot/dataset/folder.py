@@ -17,17 +17,11 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
-from flyannot.base.dates import TEXT_COLUMN_ADVICE
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.base.stage_ranges import (
-    STAGE_RANGES,
-    STAGE_WORDS,
-    describe_stage_spellings,
-    parse_stage_range,
-    recover_stage_range,
-)
-from flyannot.base.text import clean_name, is_unknown, short_repr
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.text import is_unknown, short_repr
 from flyannot.base.views import parse_view
+from flyannot.dataset.gene_rows import read_gene_rows
 from flyannot.dataset.paths import (
     ANNOTATIONS,
     IMAGES,
@@ -45,11 +39,10 @@ from flyannot.dataset.table_warnings import (
     unify_capitals,
     warn_about,
     warn_about_terms,
-    warn_of_mangled_names,
     warn_of_views,
 )
 from flyannot.files.atomic_file import write_text
-from flyannot.files.tables import format_table, read_table, write_table
+from flyannot.files.tables import format_table, write_table
 from flyannot.files.text_files import row_limit
 from flyannot.images.address import TURNS, add_turn, address_from_name
 
@@ -60,23 +53,6 @@ _MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source", "turned")
 _ANNOTATION_COLUMNS = ("gene", "stage_range", "term")
 _MORE_ANNOTATION_COLUMNS = ("fbgn", "date")
 COLUMNS = (*_IMAGE_COLUMNS, *_MORE_IMAGE_COLUMNS, "term", "date")
-_STAGE_OPTIONS = ", give one with --stage-range, or let flyannot guess it with --guess-stages"
-_NAMES = ("image", "gene", "term")  # columns that must have a name
-_MORE_NAMES = ("view", "fbgn", "group")  # columns that may have one
-_MEANT = {  # other names that people give to columns, to suggest the right one
-    "image": "file filename file_name path picture images image_file image_name imagen imagem bild datei "
-    "immagine archivo fichier",
-    "gene": "symbol gene_symbol gene_name genes name gen gène",
-    "stage_range": "stageranges stagerange stage_ranges " + STAGE_WORDS,
-    "term": "terms annotation annotations label anatomy anatomical_term begriff término termino terme termo "
-    "termine",
-    "verdict": "verdicts answer decision status urteil entscheidung veredicto decisión verdetto décision",
-    "date": "day dates time datum fecha data",
-    "view": "views ansicht vista vue",
-    "curator": "curators kurator kuratorin curador curadora curateur curatore",
-    "note": "notes notiz kommentar comentario comment remarque nota",
-}
-_MEANT = {column: tuple(words.split()) for column, words in _MEANT.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,121 +91,6 @@ class Image:
     def gene_id(self) -> str:
         """Identifier of the gene, the same for all its images; the name if the gene is unknown."""
         return self.fbgn or self.gene or self.name
-
-
-def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None):
-    """Yield the rows of a table that has the columns gene and stage_range, as `read_table` yields them.
-
-    Stage ranges get BDGP's names, and HTML entities in names are decoded.  A row is left out if the cell of a
-    name has none, such as #N/A or ?; an optional name is then empty.  A table of images may lack the column
-    stage_range.
-
-    After the last row, warnings are logged.  They are about rows that are left out, stages that were taken
-    for stage ranges, dates that a spreadsheet made of stage ranges, and names that look like such dates.
-
-    Parameters
-    ----------
-    table : Path
-    required, optional : names of columns
-    faults : list to which the InputErrors of rows are appended, which are left out; None to raise the first
-    unknown_stage : the stage range for rows that have none, or say "unknown"
-        None leaves these rows out, with a warning; "" is for callers that guess stage ranges.
-
-    Raises
-    ------
-    InputError
-        As `read_table`, or if a text is no stage range; names the file, line and column.  Also if no row has
-        a stage range and names.
-    """
-    where = required.index("stage_range")
-    names = [(n, name) for n, name in enumerate(required) if name in _NAMES]
-    more = [(n, name) for n, name in enumerate(required + optional) if name in _MORE_NAMES]
-    stage_ranges = {}
-    dates = {}
-    n_dates = Counter()  # date -> number of its cells
-    lines_of = {name: {} for name in ("gene", "term", "view") if name in required + optional}
-    without_stage = []
-    without_name = []
-    emptied = []
-    how = {"meant": _MEANT, "faults": faults, "may_be_empty": ("stage_range",)}
-    how["may_lack"] = ("stage_range",) if "image" in required else ()
-    for line, cells in read_table(table, required, optional, **how):
-        for n, name in names:
-            if name in lines_of:
-                cells[n] = clean_name(cells[n])
-        if absent := [name for n, name in names if is_unknown(cells[n], name)]:
-            cell = cells[required.index(absent[0])]
-            without_name.append(f'line {line}, column "{absent[0]}": "{cell}"')
-            continue
-        for n, name in more:
-            cells[n] = clean_name(cells[n]) if name == "fbgn" else cells[n]
-            if cells[n] and is_unknown(cells[n], name):
-                emptied.append(f'line {line}, column "{name}": "{cells[n]}"')
-                cells[n] = ""
-        text = cells[where]
-        if text not in stage_ranges and text not in dates:
-            try:
-                if is_unknown(text):
-                    stage_ranges[text] = unknown_stage
-                elif stage_range := recover_stage_range(text):
-                    dates[text] = line, stage_range
-                else:
-                    stage_ranges[text] = parse_stage_range(text)
-            except InputError as error:
-                what = f'{table}, line {line}, column "stage_range": {error.message}'
-                if faults is None:
-                    raise InputError(what, fix=error.fix) from None
-                faults.append(InputError(what, fix=error.fix))
-                continue
-        cells[where] = dates[text][1] if text in dates else stage_ranges[text]
-        n_dates[text] += text in dates
-        if cells[where] is None:
-            without_stage.append(f"line {line} ({cells[0]})")
-            continue
-        for n, name in (*names, *more):
-            if name in lines_of and cells[n]:
-                lines_of[name].setdefault(cells[n], line)
-        yield line, cells
-    advice = "fill in the column stage_range" + (_STAGE_OPTIONS if "image" in required else "")
-    is_empty = not lines_of["gene"]
-    errors = []
-    if without_stage and is_empty:
-        lines = abbreviate_names(without_stage)
-        errors.append(InputError(f'{table}, column "stage_range": no stage range in {lines}', fix=advice))
-    if without_name and is_empty:
-        lines = abbreviate_names(without_name)
-        errors.append(
-            InputError(
-                f"{table}: no row can be used, because these cells are no names: {lines}",
-                fix="write the names",
-            )
-        )
-    if errors and faults is None:
-        raise errors[0]
-    if errors:
-        faults += errors
-        without_stage = without_name = []
-    one = "row is left out, because a cell is no name"
-    many = "rows are left out, because a cell is no name"
-    warn_about(table, without_name, one, many, "; write the name, or delete the row")
-    warn_about(table, emptied, "cell is taken as empty", "cells are taken as empty")
-    one = "row has no stage range, and is left out"
-    many = "rows have no stage range, and are left out"
-    warn_about(table, without_stage, one, many, f"; {advice}")
-    known = [text for text in stage_ranges if not is_unknown(text)]
-    if unknown_stage and len(known) < len(stage_ranges):
-        log.info("note: %s: rows without a stage range are taken as %s", table.name, unknown_stage)
-    if note := describe_stage_spellings(known):
-        log.info("note: %s: %s", table.name, note)
-    taken = []
-    for text, (line, stage_range) in dates.items():
-        others = f" and {n_dates[text] - 1:,} more" if n_dates[text] > 1 else ""
-        taken.append(f'"{text}" as {stage_range} (line {line}{others})')
-    one = "date was taken as a stage range"
-    many = "dates were taken as stage ranges"
-    warn_about(table, taken, one, many, f"; {TEXT_COLUMN_ADVICE}", n=n_dates.total())
-    for column, lines in lines_of.items():
-        warn_of_mangled_names(table, column, lines)
 
 
 def read_images(
@@ -497,15 +358,16 @@ def _find_repeated_images(table, lines, paths):
 
 
 def _fill_in_fbgns(table, lines, genes, faults):
-    """Return the FlyBase number of every row.
-
-    A row without one gets the number that its symbol has elsewhere.
+    """Return a list of the FlyBase number of each row; one without gets it from other rows of its symbol.
 
     Otherwise one gene would count as two, and could be on both sides of a split by gene.
 
-    table : Path; lines : list of the line of each row; genes : list of (symbol, FlyBase number); faults :
-        list to
-    which InputErrors are appended
+    Parameters
+    ----------
+    table : Path
+    lines : list of the line of each row
+    genes : list of (symbol, FlyBase number)
+    faults : list to which InputErrors are appended
     """
     known = defaultdict(set)
     for gene, fbgn in genes:
@@ -524,9 +386,13 @@ def _group_images(table, lines, images, fbgns, faults):
 
     The rows are removed one by one, so that rows and Images are not in memory together.
 
-    table : Path; lines : list of the line of each row; images : the rows; fbgns : list of FlyBase numbers;
-        faults : list
-    to which InputErrors are appended
+    Parameters
+    ----------
+    table : Path
+    lines : list of the line of each row
+    images : deque of the cells of each row, with the path of the file before them
+    fbgns : list of the FlyBase number of each row
+    faults : list to which InputErrors are appended
     """
     genes = {}
     grouped = []

@@ -38,6 +38,7 @@ _OTHER_SEPARATORS = (r"[,，、]", r" / ", r"/", r"[&+]", r" and ")  # they may 
 _LIST_SIGNS = "[]()\"' "  # around the terms of a list, as programs write it
 _ISOFORM = re.compile(r"^dmel\\|-[rp][a-z]$", re.IGNORECASE)  # parts of Dmel\Dl-RA that are not the gene
 _REMARK = re.compile(r"\(.*\)|\[.*\]")  # pole cell (weak)
+_NEGATION = re.compile(r"^(?:no|not|without|absent)\W+|\W+(?:no|not|absent)$", re.IGNORECASE)  # pole cell: no
 _SIGNS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"\d(?:[.,]\d*)?e[+-]?\d+", re.ASCII)  # 2.00E+05
@@ -151,13 +152,18 @@ def _split_otherwise(term):
 def warn_about_terms(table, terms_of_genes, known=()):
     """Warn about terms that are nearly terms of BDGP, of an ontology, or of the table itself.
 
+    Terms that say that a gene lacks a term, and several terms that are read as one, are named, too.
+
     table : Path; terms_of_genes : dict from gene to its terms; known : names of an ontology
     """
     counts = Counter(term for terms in terms_of_genes for term in terms)
     near = find_misspelt_terms(counts, bdgp_terms().union(known))
     shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
     warn_about(table, shown, "term looks misspelt", "terms look misspelt")
-    doubtful = (term for term in counts if term not in known and term not in near)
+    doubtful = [term for term in counts if term not in {*bdgp_terms(), *known, *near}]
+    negated = [f'"{term}"' for term in doubtful if _NEGATION.sub("", term) in bdgp_terms()]
+    more = "; to say that a gene lacks a term, reject it in a table of corrections"
+    warn_about(table, negated, "term looks negated", "terms look negated", more)
     joined = [f'"{term}"' for term in doubtful if bdgp_terms().intersection(chain(*_split_otherwise(term)))]
     what = "several terms that are not separated by ;"
     warn_about(table, joined, f"term may be {what}", f"terms may be {what}")

@@ -78,7 +78,7 @@ def check_outputs(outs, inputs=(), *, is_own=False):
 
 
 def _is_in_data_set(out, folders):
-    """Return True if a file is a picture of one of some data set folders, or anything in its folder `images`.
+    """Return True if a path is a picture of one of some data set folders, its folder `images` or in that.
 
     out : Path; folders : set of Paths without links
     """
@@ -89,7 +89,7 @@ def _is_in_data_set(out, folders):
         Path(os.path.realpath(out.parent)) / out.name,
     }  # a picture may be a link
     above = {parent for name in names for parent in name.parents}
-    if above & {folder / "images" for folder in folders}:
+    if (names | above) & {folder / "images" for folder in folders}:
         return True
     return bool(folders & {name.parent for name in names}) and out.is_file() and is_picture_file(out)
 

@@ -44,6 +44,15 @@ MISSPELT = {
 } | dict.fromkeys(("pole cells", "polecell", "pole cell (weak)"), "pole cell")
 
 
+def test_a_term_that_says_that_a_gene_lacks_one_is_named(said):
+    negated = ("no pole cell", "not pole cell", "pole cell: absent", "pole cell - no")
+    for term in negated:
+        ((message,), terms) = said(f"x,4-6,{term}\n")
+        assert message.startswith(f'warning: annotations.csv: 1 term looks negated: "{term}"; to say that')
+        assert terms == {term}
+    assert said("x,4-6,no staining\nx,4-6,knot\n")[0] == []
+
+
 @pytest.mark.parametrize(("term", "meant"), [*MISSPELT.items(), ("wandring stripe", "wandering stripe")])
 def test_a_term_that_is_nearly_one_of_bdgp_or_a_frequent_one_of_the_table_is_named(said, term, meant):
     many = "".join(f"g{i},4-6,wandering stripe\n" for i in range(5))
@@ -227,6 +236,7 @@ def test_a_row_whose_cell_is_no_name_is_left_out_and_named(images_csv, said, cel
     )
     with pytest.raises(InputError, match="no row can be used.*line 2"):
         said(f"x,4-6,{cell}\n")
+    assert not any("left out" in message for message in caplog.messages)
 
 
 def test_html_entities_in_names_are_read_as_characters(images_csv, said):

@@ -358,10 +358,11 @@ def test_a_workbook_that_claims_more_cells_than_it_has_is_read_or_refused_at_onc
 
 
 def test_a_stage_range_that_excel_keeps_as_a_date_is_the_stage_range(tmp_path, caplog):
-    rows = ["image", "gene", "stage_range"], ["a.png", "Dl", datetime.datetime(2023, 4, 6)]
-    (image,) = read_images(workbook(tmp_path / "images.xlsx", *rows))
-    assert image.stage_range == "4-6"
-    assert 'taken as a stage range: "2023-04-06 00:00:00" as 4-6 (line 2)' in caplog.messages[0]
+    rows = [[f"{name}.png", "Dl", datetime.datetime(2023, 4, 6)] for name in "ab"] + [["c.png", "Dl", "4-6"]]
+    images = read_images(workbook(tmp_path / "images.xlsx", ["image", "gene", "stage_range"], *rows))
+    assert [image.stage_range for image in images] == 3 * ["4-6"]
+    taken = '2 dates were taken as stage ranges: "2023-04-06 00:00:00" as 4-6 (line 2 and 1 more)'
+    assert taken in caplog.text
 
 
 def test_a_missing_table_says_which_columns_it_needs(tmp_path):

@@ -24,6 +24,11 @@ from flyannot.cli.shared.help_page import DocumentedCommand
 class OutputPath(click.Path):
     """The click type of a path that a command writes; other path types are inputs."""
 
+    def convert(self, value, param, ctx):
+        if str(value) == "-":
+            raise InputError("an output goes to a file, not to the terminal", fix="name a file")
+        return super().convert(value, param, ctx)
+
 
 IN_FILE = click.Path(path_type=Path)
 IN_FOLDER = click.Path(path_type=Path, file_okay=False)

@@ -1,0 +1,198 @@
+"""The rows of tables about genes, with names and stage ranges that are cleaned and checked."""
+
+import logging
+from collections import Counter
+
+from flyannot.base.dates import TEXT_COLUMN_ADVICE
+from flyannot.base.errors import InputError
+from flyannot.base.stage_ranges import (
+    STAGE_WORDS,
+    describe_stage_spellings,
+    parse_stage_range,
+    recover_stage_range,
+)
+from flyannot.base.text import clean_name, is_unknown
+from flyannot.dataset.table_warnings import abbreviate_names, warn_about, warn_of_mangled_names
+from flyannot.files.tables import read_table
+
+log = logging.getLogger("flyannot")
+
+_STAGE_OPTIONS = ", give one with --stage-range, or let flyannot guess it with --guess-stages"
+_NAMES = ("image", "gene", "term")  # columns that must have a name
+_MORE_NAMES = ("view", "fbgn", "group")  # columns that may have one
+_CLEANED = ("gene", "term", "fbgn")  # their names may have HTML entities
+_LIKE_DATES = ("gene", "term", "view")  # columns whose names a spreadsheet may turn into dates
+_MEANT = {  # other names that people give to columns, to suggest the right one
+    "image": "file filename file_name path picture images image_file image_name imagen imagem bild datei "
+    "immagine archivo fichier",
+    "gene": "symbol gene_symbol gene_name genes name gen gène",
+    "stage_range": "stageranges stagerange stage_ranges " + STAGE_WORDS,
+    "term": "terms annotation annotations label anatomy anatomical_term begriff término termino terme termo "
+    "termine",
+    "verdict": "verdicts answer decision status urteil entscheidung veredicto decisión verdetto décision",
+    "date": "day dates time datum fecha data",
+    "view": "views ansicht vista vue",
+    "curator": "curators kurator kuratorin curador curadora curateur curatore",
+    "note": "notes notiz kommentar comentario comment remarque nota",
+}
+_MEANT = {column: tuple(words.split()) for column, words in _MEANT.items()}
+
+
+def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None):
+    """Yield the rows of a table that has the columns gene and stage_range, as `read_table` yields them.
+
+    Stage ranges get BDGP's names, and HTML entities in names are decoded.  A row is left out if the cell of a
+    name has none, such as #N/A or ?; an optional name is then empty.  A table of images may lack the column
+    stage_range.
+
+    After the last row, warnings are logged.  They are about rows that are left out, stages that were taken
+    for stage ranges, dates that a spreadsheet made of stage ranges, and names that look like such dates.
+
+    Parameters
+    ----------
+    table : Path
+    required, optional : names of columns
+    faults : list to which the InputErrors of rows are appended, which are left out; None to raise the first
+    unknown_stage : the stage range for rows that have none, or say "unknown"
+        None leaves these rows out, with a warning; "" is for callers that guess stage ranges.
+
+    Raises
+    ------
+    InputError
+        As `read_table`, or if a text is no stage range; names the file, line and column.  Also if no row has
+        a stage range and names.
+    """
+    check = _RowCheck(table, required, optional, unknown_stage)
+    how = {"meant": _MEANT, "faults": faults, "may_be_empty": ("stage_range",)}
+    how["may_lack"] = ("stage_range",) if "image" in required else ()
+    for line, cells in read_table(table, required, optional, **how):
+        try:
+            is_usable = check.clean_row(line, cells)
+        except InputError as error:
+            if faults is None:
+                raise
+            faults.append(error)
+            continue
+        if is_usable:
+            yield line, cells
+    errors = check.errors()
+    if errors and faults is None:
+        raise errors[0]
+    check.warn(are_left_out=not errors)
+    if errors:
+        faults += errors
+
+
+class _RowCheck:
+    """The check of the rows of a table, with the places of what is wrong in them.
+
+    The parameters are as in `read_gene_rows`.
+    """
+
+    def __init__(self, table, required, optional, unknown_stage):
+        columns = list(enumerate(required + optional))
+        self._table = table
+        self._advice = "fill in the column stage_range" + (_STAGE_OPTIONS if "image" in required else "")
+        self._unknown_stage = unknown_stage
+        self._where = required.index("stage_range")
+        self._required = [name for name in required if name in _NAMES]
+        self._names = [(n, name) for n, name in columns if name in _NAMES + _MORE_NAMES]
+        self._stage_ranges = {}  # by the text of a cell
+        self._dates = {}  # cell that is a date -> its first line
+        self._n_dates = Counter()  # cell that is a date -> number of its rows
+        self._lines_of = {name: {} for _, name in columns if name in _LIKE_DATES}  # name -> its first line
+        self._without_stage = []
+        self._without_name = []
+        self._emptied = []
+
+    def clean_row(self, line, cells):
+        """Replace the names and the stage range of a row by cleaned ones; return whether the row is used.
+
+        line : int; cells : list of str, changed in place
+
+        Raises
+        ------
+        InputError
+            If the cell in the column stage_range is no stage range.
+        """
+        nameless = {}
+        for n, name in self._names:
+            cells[n] = clean_name(cells[n]) if name in _CLEANED else cells[n]
+            if (cells[n] or name in self._required) and is_unknown(cells[n], name):
+                nameless[name] = f'line {line}, column "{name}": "{cells[n]}"'
+                cells[n] = ""
+        if absent := [nameless[name] for name in self._required if name in nameless]:
+            self._without_name.append(absent[0])
+            return False
+        self._emptied += nameless.values()
+        cells[self._where] = self._stage_range(line, cells[self._where])
+        if cells[self._where] is None:
+            self._without_stage.append(f"line {line} ({cells[0]})")
+            return False
+        for n, name in self._names:
+            if cells[n] and name in _LIKE_DATES:
+                self._lines_of[name].setdefault(cells[n], line)
+        return True
+
+    def _stage_range(self, line, text):
+        """Return the stage range that the cell of a line means, with BDGP's name; None if it says none."""
+        if text not in self._stage_ranges:
+            try:
+                if is_unknown(text):
+                    self._stage_ranges[text] = self._unknown_stage
+                elif recovered := recover_stage_range(text):
+                    self._stage_ranges[text] = recovered
+                    self._dates[text] = line
+                else:
+                    self._stage_ranges[text] = parse_stage_range(text)
+            except InputError as error:
+                what = f'{self._table}, line {line}, column "stage_range": {error.message}'
+                raise InputError(what, fix=error.fix) from None
+        if text in self._dates:
+            self._n_dates[text] += 1
+        return self._stage_ranges[text]
+
+    def errors(self):
+        """Return a list of InputErrors that say why no row can be used; [] if a row can."""
+        if self._lines_of["gene"]:
+            return []
+        errors = []
+        if self._without_stage:
+            lines = abbreviate_names(self._without_stage)
+            what = f'{self._table}, column "stage_range": no stage range in {lines}'
+            errors.append(InputError(what, fix=self._advice))
+        if self._without_name:
+            lines = abbreviate_names(self._without_name)
+            what = f"{self._table}: no row can be used, because these cells are no names: {lines}"
+            errors.append(InputError(what, fix="write the names"))
+        return errors
+
+    def warn(self, *, are_left_out):
+        """Log what the user should know of the rows.
+
+        are_left_out : bool, whether to name the rows that are left out
+        """
+        table = self._table
+        if are_left_out:
+            one = "row is left out, because a cell is no name"
+            many = "rows are left out, because a cell is no name"
+            warn_about(table, self._without_name, one, many, "; write the name, or delete the row")
+        warn_about(table, self._emptied, "cell is taken as empty", "cells are taken as empty")
+        if are_left_out:
+            one = "row has no stage range, and is left out"
+            many = "rows have no stage range, and are left out"
+            warn_about(table, self._without_stage, one, many, f"; {self._advice}")
+        if self._unknown_stage and any(map(is_unknown, self._stage_ranges)):
+            log.info("note: %s: rows without a stage range are taken as %s", table.name, self._unknown_stage)
+        spelt = [text for text in self._stage_ranges if not is_unknown(text) and text not in self._dates]
+        if note := describe_stage_spellings(spelt):
+            log.info("note: %s: %s", table.name, note)
+        taken = []
+        for text, line in self._dates.items():
+            others = f" and {self._n_dates[text] - 1:,} more" if self._n_dates[text] > 1 else ""
+            taken.append(f'"{text}" as {self._stage_ranges[text]} (line {line}{others})')
+        one = "date was taken as a stage range"
+        many = "dates were taken as stage ranges"
+        warn_about(table, taken, one, many, f"; {TEXT_COLUMN_ADVICE}", n=self._n_dates.total())
+        for column, lines in self._lines_of.items():
+            warn_of_mangled_names(table, column, lines)
