@@ -34,7 +34,7 @@ from flyannot.images.quality import PORTRAIT, POSTERIOR_LEFT
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
 from flyannot.jobs.shared_value import SharedValue
-from flyannot.pipeline.engine.task import Execution, ProgressCount
+from flyannot.pipeline.engine.task import Execution
 from flyannot.report.drawing import encode_jpeg, to_data_url, trace_outline
 from flyannot.report.groups import ABSENT
 from flyannot.report.nearest import N_SHOWN, draw_map, draw_thumbnail
@@ -282,17 +282,16 @@ def _write_all_groups(folder, shared, execution, reads):
     if execution.jobs > 1 or execution.workers.scheduler:
         value.write()
     numbers = range(len(shared[0]))
-    count = ProgressCount(execution.progress, len(numbers), "group")
+    total = len(numbers)
     written = execution.workers.run_all(
         partial(_write_groups, folder, value),
         [numbers[i : i + _GROUPS_PER_TASK] for i in numbers[::_GROUPS_PER_TASK]],
-        on_items=count.reach,
+        on_items=lambda n_ended: execution.progress(min(n_ended, total), total, "group"),
         name=lambda task: f"the groups {task[0] + 1} to {task[-1] + 1}",
         folder=folder,
         reads=lambda _: reads,
         n_items=len,
     )
-    count.finish()
     path.unlink(missing_ok=True)
     return list(chain.from_iterable(written))
 

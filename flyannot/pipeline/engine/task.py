@@ -51,10 +51,6 @@ class ProgressCount:
         self._done = min(self._done + n, self._total)
         self._progress(self._done, self._total, self._unit)
 
-    def reach(self, n):
-        """Count items until `n` have ended; a task that is tried again counts its items twice."""
-        self.add(max(0, min(n, self._total - 1) - self._done))
-
     def finish(self):
         """Report all items as done."""
         self.add(self._total)
