@@ -36,6 +36,7 @@ from flyannot.pipeline.runs.configuration import _SEAL, RECORD, read_configurati
 from flyannot.terms.group_outcomes import outcomes_from_json, read_scores
 from tests.files.test_hostile_files import whole
 from tests.files.test_store import datasets_of
+from tests.images.picture_files import encoded, png, png_chunk, written
 
 MB = 2**20
 
@@ -81,20 +82,8 @@ def archive(**parts):
 
 HEAD = "image,gene,stage_range\n"
 WIDE = 999 * "\U0001f600"  # such a letter takes four bytes of memory, and so does every letter beside it
-PIECES = (
-    ",",
-    "x",
-    '"',
-    '"\n',
-    "\n",
-    "\0",
-    "a\n",
-    "a,b,c\n",
-    "a,b,4-6\n",
-    "%x,b,4-6\n",
-    HEAD,
-    997 * "," + "\n",
-)
+PIECES = (",", "x", '"', '"\n', "\n", "\0", "a\n", "a,b,c\n", "a,b,4-6\n", "%x,b,4-6\n", HEAD)
+PIECES += (997 * "," + "\n",)
 CSV = repeats(*PIECES, head=HEAD) | repeats("cccc\n", head=HEAD + 'a,"b,4-6\n')
 CSV |= repeats("%x,", head=HEAD[:-1]) | {"utf-32": lambda n: (HEAD + "," * (n * MB // 4)).encode("utf-32")}
 WIDE_CSV = repeats(f"{WIDE}%x,b,4-6\n", head=HEAD, size_mb=3)
@@ -291,10 +280,7 @@ NPY = {shape[:20]: lambda n, shape=shape: npy(shape) for shape in SHAPES} | {
 }
 
 
-def npz(**arrays):
-    file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
-    return file.getvalue()
+npz = partial(written, np.savez_compressed)  # a function of arrays by name
 
 
 def rows_npz(n_rows, width=1, kind="U1"):
@@ -342,9 +328,8 @@ def parquet(n_rows, width=0, gene=""):
     columns = dict.fromkeys(HEADINGS, np.full(n_rows, "4-6"))
     columns["vector"] = list(np.zeros((n_rows, width))) if width else np.zeros(n_rows)
     columns["gene"] = [gene] * n_rows
-    file = io.BytesIO()
-    parquet.write_table(arrow.table(columns), file, compression="zstd")
-    return file.getvalue()
+    table = arrow.table(columns)
+    return written(lambda file: parquet.write_table(table, file, compression="zstd"))
 
 
 LONG = "x" * 200_000
@@ -359,26 +344,9 @@ PARQUET = {name: lambda n, of=of: parquet(n * of[0], *of[1:]) for name, of in RO
 SIDE = 7_000  # the largest picture has 50 million pixels
 
 
-def encoded(picture, format, **options):
-    file = io.BytesIO()
-    picture.save(file, format, **options)
-    return file.getvalue()
-
-
 def flat(mode, format, **options):
     """Return a function that makes a picture of one colour, with up to 49 million pixels."""
     return lambda n: encoded(Image.new(mode, (SIDE, SIDE * min(n, 8) // 8)), format, **options)
-
-
-def chunk(kind, content):
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-
-def png(*chunks, size=(16, 16), bits=8, kind=2, rows=b""):
-    """Return a PNG of any chunks."""
-    start = chunk(b"IHDR", struct.pack(">IIBBBBB", *size, bits, kind, 0, 0, 0))
-    end = chunk(b"IDAT", zlib.compress(rows, 1)) + chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + start + b"".join(chunks) + end
 
 
 def flat_png(bits, kind, n_samples):
@@ -390,7 +358,7 @@ def flat_png(bits, kind, n_samples):
 
 def packed_chunk(kind, head):
     """Return a function that makes a PNG with a chunk that unpacks to 64 MB of zeros."""
-    return lambda n: png(chunk(kind, head + zlib.compress(bytes(64 * n * MB), 1)))
+    return lambda n: png(png_chunk(kind, head + zlib.compress(bytes(64 * n * MB), 1)))
 
 
 PNG_TYPES = {"1 bit": (1, 0, 1), "grey": (8, 0, 1), "16 bits": (16, 0, 1), "grey and alpha": (8, 4, 2)}
@@ -402,7 +370,7 @@ PNG = {
     "a claim": lambda n: png(size=(20_000, 20_000)),
     "a claim within the limit": lambda n: png(size=(SIDE, SIDE)),
     "data behind the pixels": lambda n: png(rows=bytes(64 * n * MB)),
-    "texts": lambda n: png(*[chunk(b"tEXt", b"a\0b")] * (10_000 * n)),
+    "texts": lambda n: png(*[png_chunk(b"tEXt", b"a\0b")] * (10_000 * n)),
     "palette": flat("P", "PNG"),
     **{name: flat_png(*of_type) for name, of_type in PNG_TYPES.items()},
     **{str(head[:24]): packed_chunk(kind, head) for kind, head in PNG_CHUNKS},
@@ -437,10 +405,8 @@ def tiff(*more, planes=(), dtype="u1", compression="zlib", **options):
     levels = {"compressionargs": {"level": 1}} if compression == "zlib" else {}
 
     def make(n):
-        file = io.BytesIO()
         pixels = np.zeros((*planes, SIDE * min(n, 8) // 8, SIDE, *more), dtype)
-        tifffile.imwrite(file, pixels, compression=compression, **levels, **options)
-        return file.getvalue()
+        return written(tifffile.imwrite, pixels, compression=compression, **levels, **options)
 
     return make
 
@@ -471,9 +437,8 @@ OTHER_FILE = '<TiffData IFD="%x"><UUID FileName="%x.tif">%x</UUID></TiffData>'
 
 def ome(xml):
     """Return an OME-TIFF of one small page with any XML."""
-    file = io.BytesIO()
-    tifffile.imwrite(file, np.zeros((16, 16), np.uint8), description=OME.format(xml), metadata=None)
-    return file.getvalue()
+    pixels = np.zeros((16, 16), np.uint8)
+    return written(tifffile.imwrite, pixels, description=OME.format(xml), metadata=None)
 
 
 WIDE_TILE = [(number, 4, 1, value) for number, value in zip(range(322, 326), (2**20, 2**20, 8, 9))]
@@ -694,12 +659,7 @@ BOMBS = {
     **bombs_of("scores", "t.json", (evaluated,), SCORES),
     **bombs_of("cache", "checksums.json", (lambda path: _remove_damage(path.parent),), JSON),
     **bombs_of("toml", "t.toml", (read_configuration,), TOML),
-    **bombs_of(
-        "record",
-        RECORD,
-        (lambda path: read_record(path.parent),),
-        RECORDED,
-    ),
+    **bombs_of("record", RECORD, (lambda path: read_record(path.parent),), RECORDED),
     **bombs_of("obo", "t.obo", (lambda path: find_parent_terms(read_ontology(path), ["a"]),), OBO),
     **bombs_of("obo.gz", "t.obo", (lambda path: find_parent_terms(read_ontology(path), ["a"]),), pack(OBO)),
     **bombs_of("npy", "t.npy", (open_matrix,), NPY),

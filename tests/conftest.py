@@ -158,13 +158,12 @@ def own_chain(chain, tmp_path):
 
 @pytest.fixture
 def desk(chain, tmp_path, monkeypatch):
-    """Make a working folder with links to all of `chain`; commands use one job."""
+    """Make a working folder with links to all of `chain`."""
     folder = tmp_path / "desk"
     folder.mkdir()
     for path in chain.folder.iterdir():
         (folder / path.name).symlink_to(path)
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("FLYANNOT_RUN_JOBS", "1")
     return folder
 
 
@@ -201,7 +200,7 @@ def flyannot(capsys, monkeypatch):
     """Return a function that runs a command line in this process.
 
     `flyannot("extract DATA -o F", DATA=..., F=..., code=0)` returns a `Said`; `code` is the exit code to
-    expect.
+    expect. It uses one job if the command line names no other number.
     """
     from flyannot.base.system import ENDING_SIGNALS
     from flyannot.cli import group
@@ -211,6 +210,7 @@ def flyannot(capsys, monkeypatch):
     log = logging.getLogger("flyannot")
     handlers = {n: signal.getsignal(n) for n in ENDING_SIGNALS}
     monkeypatch.setattr(faults, "exit_immediately", lambda code: code)  # it would end the tests
+    monkeypatch.setenv("FLYANNOT_RUN_JOBS", "1")  # on a busy machine a second one would be started or not
 
     def run(line, *, code=None, **named):
         words = [str(named.get(word, word)) for word in shlex.split(line)]

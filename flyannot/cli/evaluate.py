@@ -1,13 +1,14 @@
 """The command flyannot evaluate, which scores predicted terms."""
 
 from dataclasses import fields
+from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import to_kebab_case
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options, seed_option
+from flyannot.cli.shared.options import IN_FILE, Command, OutputPath, add_options, seed_option
 from flyannot.cli.shared.output import build_execution, print_text
 from flyannot.pipeline.options import EvaluateOptions, RunOptions, Selection
 from flyannot.terms.options import TrainOptions
@@ -33,7 +34,7 @@ from flyannot.terms.options import TrainOptions
     "--output",
     "--json",
     "json_file",
-    type=OUT_FILE,
+    type=OutputPath(path_type=Path, dir_okay=False, allow_dash=True),
     help="Also write the scores to this JSON file. With -, print JSON instead of the table.",
 )
 @add_options(

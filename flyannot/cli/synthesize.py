@@ -10,10 +10,10 @@ from flyannot.pipeline.options import RunOptions
 
 @click.command("synthesize", cls=Command)
 @out_folder_option("The data set folder to make.")
-@add_options(options=SynthesizeOptions)
+@add_options(options=SynthesizeOptions, run=RunOptions)
 @seed_option
 @overwrite_option("Write into a folder that is not empty.")
-def command(folder, options, seed, force):
+def command(folder, options, run, seed, force):
     """Make a data set of synthetic embryos with known terms.
 
     The embryos are drawings for demonstrations and tests. Scores on them say nothing about real embryos.
@@ -22,9 +22,7 @@ def command(folder, options, seed, force):
     Example:
         flyannot synthesize -o embryos --n-genes 40
     """
-    from flyannot.dataset.synthetic.generate import synthesize
+    from flyannot.pipeline.synthesize import SynthesizeTask
 
-    execution = build_execution(run=RunOptions())
-    how = {"force": force, "progress": execution.progress, "workers": execution.workers}
-    made = synthesize(folder, options, seed=seed, **how)
-    log.info("wrote %s: %s", folder, ", ".join(f"{n:,} {what}" for what, n in made.items()))
+    made = SynthesizeTask(folder, options, seed).make(build_execution(force, run))
+    log.info("wrote %s: %s", folder, made.summary)

@@ -161,11 +161,12 @@ class Executor(AbstractContextManager):
             _n_threads.reset(before)
 
 
-def map_ordered(work, items):
+def map_ordered(work, items, stop=lambda: None):
     """Yield work(item) for every item, in order, computed by the threads of this process.
 
     Items are taken by the calling thread, a few in advance. `work` should mostly run without the
-    interpreter's lock.
+    interpreter's lock. If an item fails or the caller ends early, `stop()` may shorten the work that the
+    threads still do.
     """
     n = _n_threads.get()
     if n == 1:
@@ -181,6 +182,8 @@ def map_ordered(work, items):
         while waiting:
             yield waiting.popleft().result()
     finally:
+        if waiting:
+            stop()
         threads.shutdown(cancel_futures=True)
 
 

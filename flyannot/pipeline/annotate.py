@@ -159,6 +159,8 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
 
     def parts(share):
         reused = None
+        if of_run and share is None:
+            of_run.check()
         if made and share is None and (digest := features_digest_if_reusable(model, images, *made)):
             reused = made[0], digest
         earlier = None if embryo_table_path(out, header.options) else find_earlier()

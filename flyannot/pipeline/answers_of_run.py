@@ -63,6 +63,11 @@ class RunAnswers:
         previous = _read_previous(self.scores)
         return digests | ({"predictions before": [previous.digest]} if previous.digest else {})
 
+    def check(self):
+        """Refuse scores that are missing or damaged, before predictions are made."""
+        self.inputs()
+        read_scores(self.scores)
+
     def write(self, file, header):
         """Add the answers of the run to every stage range of an open predictions file.
 

@@ -109,6 +109,7 @@ LEARN_DICT = Step(
     task="flyannot.pipeline.learn_dict:build_task",
     selects=("stage_range",),
     is_seeded=True,
+    has_workers=True,
     help="""Learn one dictionary per stage range, or one that they share.
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one); the output goes to
@@ -117,7 +118,8 @@ LEARN_DICT = Step(
 
     Every epoch prints a line, and with -v also its objective, gap and non-zeros, which are written to
     NAME.trace.csv beside the output. Interrupted learning continues after the last finished epoch, or with
-    --data-parallel after the last round. Only --data-parallel uses more than one worker.
+    --data-parallel after the last round. Stage ranges are learned side by side, as many as --jobs and the
+    memory allow; --data-parallel divides one stage range among the workers.
 
     \b
     Example:

@@ -8,6 +8,7 @@ import logging
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.writing import create_stored_file, header_mismatch
 from flyannot.files.matrix import is_matrix_file, open_matrix
-from flyannot.jobs.executor import Executor
+from flyannot.jobs.executor import Executor, map_ordered
 from flyannot.jobs.resources import available_bytes, limit_blas_threads, require_memory
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, digests_by_path, open_compatible
 from flyannot.pipeline.engine.parts import part_path, remove_parts
@@ -43,6 +44,7 @@ from flyannot.sparse.stored_codes import PositiveConstraints
 log = logging.getLogger("flyannot")
 _VERBOSE = logging.DEBUG + 5  # level of the messages that -v shows
 _WORTH_SENDING = 20_000  # patches; sending fewer to workers takes longer than visiting them here
+_reading = Lock()  # cached files are opened and closed by one thread at a time
 
 
 def build_task(request):
@@ -156,16 +158,20 @@ def _dictionary_task(out, header, dictionaries, open_samples, inputs):
 
     def make(execution):
         with open_samples() as samples_of, limit_blas_threads():
-            learned = {
-                stage_ranges: _learn(samples_of(stage_ranges), out, header, own_options, execution)
-                for stage_ranges, own_options in dictionaries.items()
-            }
+            wanted = [(samples_of(stage_ranges), own) for stage_ranges, own in dictionaries.items()]
+            n_visits = sum(own.n_epochs * own.n_most(len(samples)) for samples, own in wanted)
+            count = ProgressCount(execution.progress, n_visits, wanted[0][0].words[0])
+            with execution.workers.threads(_n_side_by_side(wanted)):
+                runs = map_ordered(
+                    lambda one: _learn(out, header, execution, count, *one), wanted, count.stop
+                )
+                learned = dict(zip(dictionaries, runs))
         runs = {s: run for stage_ranges, run in learned.items() for s in stage_ranges}
         # The trace is written first, so that it exists if the dictionary does, even after a kill.
         write_trace(trace, {s: records for s, (_, records, _) in runs.items()})
         with create_stored_file(out, header) as file:
-            for stage_range, (D, records, count) in runs.items():
-                write_dictionary(file, stage_range, D, records, n_patches=count)
+            for stage_range, (D, records, n_samples) in runs.items():
+                write_dictionary(file, stage_range, D, records, n_patches=n_samples)
         remove_parts(out)
         words = ("row", "rows") if "matrix" in header.inputs else ("patch", "patches")
         summary = "\n".join(_summary(join_name(ranges), *run, words=words) for ranges, run in learned.items())
@@ -205,16 +211,41 @@ def _choose_n_atoms(wanted, options):
     return {stage_ranges: replace(options, n_atoms=n) for stage_ranges, n in n_atoms.items() if n}
 
 
-def _learn(samples, out, header, options, execution):
+def _n_side_by_side(wanted):
+    """Return how many dictionaries may be learned at a time, so that their samples fit in memory together.
+
+    It is 1 for data-parallel learning, whose rounds use all workers.
+
+    wanted : list of (PatchSamples or MatrixSamples, LearnOptions), one pair for each dictionary
+
+    Raises
+    ------
+    FlyannotError
+        If one dictionary alone needs more memory than is available.
+    """
+    if wanted[0][1].data_parallel:
+        return 1
+    counts = [options.n_most(len(samples)) for samples, options in wanted]
+    needed = [samples.bytes_for(count) for count, (samples, _) in zip(counts, wanted)]
+    require_memory(
+        max(needed),
+        f"learning from {max(counts):,} {wanted[0][0].words[1]} in memory",
+        fix="add --data-parallel 16, which keeps nothing of them in memory, or --max-patches auto",
+    )
+    return max(1, int(np.sum(np.cumsum(sorted(needed, reverse=True)) <= available_bytes())))
+
+
+def _learn(out, header, execution, count, samples, options):
     """Learn one dictionary, starting from its last checkpoint if there is one.
 
     Parameters
     ----------
-    samples : PatchSamples or MatrixSamples
     out : Path of the dictionary file
     header : its Header
-    options : LearnOptions
     execution : Execution
+    count : ProgressCount of the visits of samples, for all dictionaries together
+    samples : PatchSamples or MatrixSamples
+    options : LearnOptions
 
     Returns
     -------
@@ -222,45 +253,38 @@ def _learn(samples, out, header, options, execution):
     records : list of EpochRecord
     n_samples : int
     """
-    name = samples.name
     place = samples.stage_ranges[0]
     path = part_path(out, json_digest([place, header.options, header.inputs, header.seed]))
     checkpoint = _Checkpoint(path, replace(header, kind="checkpoint"), place)
     rng = samples.rng(header.seed)
     if options.data_parallel:
-        return _learn_data_parallel(samples, checkpoint, options, execution, rng)
-    count = options.n_most(len(samples))
-    require_memory(
-        samples.bytes_for(count),
-        f"learning from {count:,} {samples.words[1]} in memory",
-        fix="add --data-parallel 16, which keeps nothing of them in memory, or --max-patches auto",
-    )
-    X = samples.draw(count, rng)
+        return _learn_data_parallel(samples, checkpoint, options, execution, count, rng)
+    with _reading:
+        X = samples.draw(options.n_most(len(samples)), rng)
     _warn_of_few_samples(samples, len(X), options.n_atoms)
-    settings = vars(options.settings())
     positive = PositiveConstraints("codes" in options.positive, "atoms" in options.positive)
-    if any(positive):
-        settings = settings | {"positive": positive}
+    settings = vars(options.settings()) | ({"positive": positive} if any(positive) else {})
     D = random_patches(X, options.n_atoms, rng, positive=positive.atoms)
     learner = LEARNERS[options.learner](D, len(X), lam=options.lam / samples.scale, **settings)
-    state, records = checkpoint.read(name)
+    state, records = checkpoint.read(samples.name)
     if state:
         learner.restore(state)
-    progress = ProgressCount(execution.progress, (options.n_epochs - len(records)) * len(X), samples.words[0])
+    count.add(len(records) * len(X))
     epochs = learn_dictionary(
         X,
         learner,
         n_epochs=options.n_epochs,
         rng=rng,
-        on_samples=progress.add,
+        on_samples=count.add,
         first_epoch=len(records),
         seconds=records[-1].seconds if records else 0.0,
     )
     while not has_small_gain(records, options.tol) and (record := next(epochs, None)):
         records.append(record)
         _log_record(samples, record, options.n_epochs)
+        count.add(0)  # an interrupted run ends here, and not while it writes
         checkpoint.write(learner.state(), records)
-    progress.finish()
+    count.add((options.n_epochs - len(records)) * len(X))
     return np.asarray(learner.D, samples.dtype), _unscaled(records, samples), len(X)
 
 
@@ -329,18 +353,19 @@ def _log_record(samples, record, n_epochs):
     stored = "" if np.isnan(record.objective_stored) else f"; with stored codes {record.objective_stored:.5f}"
     log.log(
         _VERBOSE,
-        f"       objective {record.objective:.5f} (gap {record.gap:.1e}{stored})  "
+        f"{samples.name:>5}  objective {record.objective:.5f} (gap {record.gap:.1e}{stored})  "
         f"{record.mean_nonzeros:.1f} non-zeros  {record.n_unused_atoms} atoms unused",
     )
 
 
-def _learn_data_parallel(samples, checkpoint, options, execution, rng):
+def _learn_data_parallel(samples, checkpoint, options, execution, count, rng):
     """Learn one dictionary in rounds, in each of which several workers learn from their blocks of samples.
 
     Parameters
     ----------
-    samples, options, execution : as in `_learn`
+    samples, options : as in `_learn`
     checkpoint : _Checkpoint
+    execution, count : as in `_learn`
     rng : numpy Generator
 
     Returns
@@ -364,7 +389,6 @@ def _learn_data_parallel(samples, checkpoint, options, execution, rng):
     )
     first, held = draw_initial_state(source, options.n_atoms, plan)
     progress = restored = _restore_progress(first, *checkpoint.read(name))
-    count = ProgressCount(execution.progress, options.n_epochs * n_samples, samples.words[0])
     count.add(progress.atoms.n_visits)
     n_records = len(restored.records)
     with _workers_that_fit(execution.workers) as workers:
@@ -374,7 +398,7 @@ def _learn_data_parallel(samples, checkpoint, options, execution, rng):
             n_records = len(progress.records)
             so_far = {"n_rounds": progress.n_rounds, "seconds": progress.seconds}
             checkpoint.write(progress.atoms._asdict() | so_far, progress.records)
-    count.finish()
+    count.add(options.n_epochs * options.n_most(len(samples)) - progress.atoms.n_visits)
     close_cached_files()
     if plan.tol is not None and has_converged(progress, plan):
         before, last = progress.records[-2:]

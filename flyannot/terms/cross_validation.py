@@ -6,6 +6,7 @@ thresholds and calibration are chosen inside each outer training set.
 """
 
 import logging
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -41,7 +42,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None, adapter=None
     ------
     As `fit_model`.
     """
-    options = options or FitOptions()
+    options = replace(options or FitOptions(), is_tested=False)
     X, Y, genes = np.asarray(rows.X), np.asarray(rows.Y, bool), np.asarray(rows.genes)
     observed = rows.observed
     row_folds = look_up_folds(genes, folds)

@@ -24,8 +24,10 @@ import numpy as np
 
 from flyannot.base.errors import FlyannotError
 from flyannot.jobs.resources import create_thread_pool, require_memory
+from flyannot.terms.blas import find_blas
 from flyannot.terms.feature_rows import COLUMNS, feature_weights_from_rows, inner_products
 from flyannot.terms.folds import assign_gene_folds, look_up_folds
+from flyannot.terms.newton_steps import FewColumns, InnerProducts
 from flyannot.terms.scorer import (
     LinearScorer,
     OutOfFoldValues,
@@ -59,11 +61,10 @@ class LinearSvm(LinearScorer):
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
         """Fit all terms, as `Scorer.fit`; the folds of a term do not depend on the other terms."""
-        import scipy.linalg.lapack  # noqa: F401  (its libraries need memory too, so they are loaded first)
-
+        find_blas("dpotrf")  # its library needs memory too, so it is loaded first
         n_threads = options.n_threads if len(X) >= _ROWS_OF_THREADS else 1
         require_memory(
-            training_bytes(len(X), X.shape[1], Y.shape[1], n_threads),
+            training_bytes(len(X), X.shape[1], Y.shape[1], n_threads, options.n_folds),
             f"training on {X.shape[0]} rows of {X.shape[1]} features",
             fix="use fewer atoms, a smaller pooling grid, fewer groups or one job",
         )
@@ -83,8 +84,6 @@ class LinearSvm(LinearScorer):
 def _run_in_threads(n_threads, work, tasks, on_terms):
     """Call `work` for every task in several threads, and return its results in the order of the tasks.
 
-    Threads help because LAPACK releases Python's global lock.
-
     Parameters
     ----------
     n_threads : int
@@ -103,7 +102,7 @@ def _run_in_threads(n_threads, work, tasks, on_terms):
     return results
 
 
-def training_bytes(n_rows, n_features, n_terms, n_threads=1):
+def training_bytes(n_rows, n_features, n_terms, n_threads=1, n_folds=3):
     """Estimate how many bytes of memory training needs beyond its arguments.
 
     These are the rows or their inner products, the weights, and for every thread the rows of a term and the
@@ -111,91 +110,13 @@ def training_bytes(n_rows, n_features, n_terms, n_threads=1):
     """
     is_wide = _is_wide(n_rows, n_features)
     rows = 8 * n_rows * (n_rows + COLUMNS if is_wide else n_features + 1)
-    products = 0 if is_wide else 24 * (n_features + 1) ** 2  # of columns, in three matrices
+    products = 0 if is_wide else 8 * (2 * n_folds + 3) * (n_features + 1) ** 2  # of columns, see `with_parts`
     return rows + 16 * n_terms * n_features + n_threads * (3 * rows + products + _THREAD_BYTES)
 
 
 def _is_wide(n_rows, n_features):
     """Return True if the inner products of the rows need less memory than twice the rows."""
     return n_rows < 2 * n_features
-
-
-@dataclass(frozen=True)
-class _InnerProducts:
-    """The inner products of rows, float64 (n_rows, n_rows): all that a machine needs of the rows.
-
-    A machine is a combination of the rows, whose coefficients are its `parts`.
-    """
-
-    K: np.ndarray
-
-    def subset(self, rows):
-        """Return the inner products of some rows alone."""
-        return self if isinstance(rows, slice) else _InnerProducts(self.K[np.ix_(rows, rows)])
-
-    def decision_values(self, parts):
-        """Return the decision values of all rows, float64 (n_rows,)."""
-        return self.K @ parts
-
-    def step_solver(self, sign, weight):
-        """Return a function that minimises the objective as if the active rows stayed the same.
-
-        It takes a bool array (n_rows,) of the active rows and C, and returns parts and decision values.
-
-        Parameters
-        ----------
-        sign : float array (n_rows,), +1 or -1
-        weight : float array (n_rows,), 2 c_i of each row
-        """
-
-        def solve(is_active, C):
-            active = np.flatnonzero(is_active)
-            parts = np.zeros(len(sign))
-            diagonal = 1 / (C * weight[active])
-            parts[active] = _solve_positive(self.K[np.ix_(active, active)], diagonal, sign[active])
-            return parts, self.K @ parts
-
-        return solve
-
-
-@dataclass(frozen=True)
-class _FewColumns:
-    """Rows with few columns, float64 (n_rows, n_columns), with the methods of `_InnerProducts`."""
-
-    A: np.ndarray
-
-    def subset(self, rows):
-        return _FewColumns(self.A[rows])
-
-    def decision_values(self, parts):
-        return self.A @ (parts @ self.A)
-
-    def step_solver(self, sign, weight):
-        n_columns = self.A.shape[1]
-        products = np.zeros((n_columns, n_columns))  # the sum of c_i x_i x_i' over the active rows
-        was_active = np.zeros(len(sign), bool)
-
-        def solve(is_active, C):
-            changed = np.flatnonzero(is_active != was_active)
-            if len(changed) > np.count_nonzero(is_active):
-                changed = np.flatnonzero(is_active)
-                products[:] = 0
-            was_active[:] = is_active
-            A = self.A[changed]
-            products[:] += (A.T * np.where(is_active, weight, -weight)[changed]) @ A
-            cost = C * weight * is_active
-            values = self.A @ _solve_positive(C * products, 1.0, (cost * sign) @ self.A)
-            return cost * (sign - values), values
-
-        return solve
-
-
-def _solve_positive(matrix, diagonal, right):
-    """Solve (matrix + diagonal) x = right for a symmetric positive definite matrix, which is overwritten."""
-    from scipy.linalg.lapack import dposv
-
-    matrix[np.diag_indices_from(matrix)] += diagonal
-    return dposv(matrix.T, right, overwrite_a=1)[1]
 
 
 def _scaled_rows(X, n_threads):
@@ -208,7 +129,7 @@ def _scaled_rows(X, n_threads):
 
     Returns
     -------
-    rows : _InnerProducts or _FewColumns, whichever is smaller
+    rows : InnerProducts or FewColumns, whichever is smaller
     mean : float64 array (n_features,), the centre of the rows
     scale : float, the root mean square length of the centred rows
     """
@@ -218,12 +139,12 @@ def _scaled_rows(X, n_threads):
         scale = np.sqrt(np.trace(K) / len(X)) or 1.0
         K /= scale**2
         K += 1
-        return _InnerProducts(K), mean, scale
+        return InnerProducts(K), mean, scale
     A = np.ones((len(X), X.shape[1] + 1))
     A[:, :-1] = X - mean
     scale = np.sqrt(np.einsum("ij,ij->", A[:, :-1], A[:, :-1]) / len(X)) or 1.0
     A[:, :-1] /= scale
-    return _FewColumns(A), mean, scale
+    return FewColumns(A), mean, scale
 
 
 def _train_term(all_rows, term, *, genes, seed, n_folds):
@@ -231,7 +152,7 @@ def _train_term(all_rows, term, *, genes, seed, n_folds):
 
     Parameters
     ----------
-    all_rows : _InnerProducts or _FewColumns of all rows
+    all_rows : InnerProducts or FewColumns of all rows
     term : (positive, rows)
         `positive` is a bool array (n_rows,), True for rows with the term.  `rows` is an index of the rows
         for which that is known.
@@ -249,19 +170,22 @@ def _train_term(all_rows, term, *, genes, seed, n_folds):
     n_rows = len(positive)
     positive = positive[rows]
     genes = genes[rows]
-    known = all_rows.subset(rows)
     n_positive = len(np.unique(genes[positive]))
     n_folds = min(n_folds, n_positive, len(np.unique(genes)) - n_positive)
     dealt = assign_gene_folds(genes, n_folds, np.random.default_rng(seed), positive=positive)
     folds = look_up_folds(genes, dealt)
+    known = all_rows if isinstance(rows, slice) else all_rows.subset(rows, "known")
+    known = known.with_parts(2 * folds + positive)
     values = np.zeros((len(CS), len(folds)))
     for k in range(n_folds):
-        machines = fit_machines(known, positive, CS, np.zeros(len(folds)), folds != k)
-        for of_C, (_, of_all) in zip(values, machines):
-            of_C[folds == k] = of_all[folds == k]
+        trained = np.flatnonzero(folds != k)
+        machines = np.zeros(values.shape)
+        more = positive[trained], CS, np.zeros(len(trained))
+        machines[:, trained] = fit_machines(known.subset(trained, "trained"), *more)
+        values[:, folds == k] = known.decision_values(machines)[:, folds == k]
     chosen, held_out = choose_setting(list(values[:, :, None]), positive[:, None], folds)
     parts = np.zeros(n_rows)
-    ((parts[rows], _),) = fit_machines(known, positive, CS[chosen : chosen + 1], values[chosen], folds >= 0)
+    (parts[rows],) = fit_machines(known, positive, CS[chosen : chosen + 1], values[chosen])
     return parts, CS[chosen], _spread_to_all(held_out, rows, n_rows)
 
 
@@ -280,56 +204,57 @@ def _spread_to_all(held_out, rows, n_rows):
     return whole
 
 
-def fit_machines(rows, positive, Cs, values, is_trained):
+def fit_machines(rows, positive, Cs, values):
     """Train a machine for each C by Newton's method, which begins where the machine before it ended.
 
     Parameters
     ----------
-    rows : _InnerProducts or _FewColumns
-    positive : bool array (n_rows,), with both classes among the trained rows
+    rows : InnerProducts or FewColumns
+    positive : bool array (n_rows,), with both classes
     Cs : sequence of float > 0, the costs of errors
     values : float array (n_rows,), decision values of a similar machine, or zeros
-    is_trained : bool array (n_rows,), True for the rows on which the machines are trained
 
-    Yields
-    ------
-    parts : float64 array (n_rows,), the machine as a combination of the rows
-    values : float64 array (n_rows,), the decision values of all rows
+    Returns
+    -------
+    parts : float64 array (n_C, n_rows), the machines as combinations of the rows
 
     Raises
     ------
     FlyannotError
-        If the gradient of the objective is not small relative to the gradient at zero weights.
+        If the gradient of an objective is not small relative to the gradient at zero weights.
     """
     sign = np.where(positive, 1.0, -1.0)
-    frequency = positive[is_trained].mean()
-    weight = is_trained / np.where(positive, frequency, 1 - frequency)
-    solve = rows.step_solver(sign, weight)
-    for C in Cs:
-        parts, values = _minimise(solve, sign, C, weight, values)
-        gradient = _relative_gradient(rows, sign, C * weight, parts)
+    frequency = positive.mean()
+    weight = 1 / np.where(positive, frequency, 1 - frequency)
+    rows.begin(sign, weight)
+    parts = np.empty((len(Cs), len(sign)))
+    for k, C in enumerate(Cs):
+        parts[k], values = _minimise(rows, C, values)
+    gradients = _relative_gradients(rows, sign, np.array(Cs)[:, None] * weight, parts)
+    for C, gradient in zip(Cs, gradients):
         if not gradient <= _ACCEPTED:
             raise FlyannotError(
                 f"the support vector machine did not converge at C = {C:g}: relative gradient {gradient:.2g}",
                 fix="leave the largest values of C out",
             )
-        yield parts, values
+    return parts
 
 
-def _minimise(solve, sign, C, weight, values):
-    """Return the parts and decision values of the machine for one C.
+def _minimise(rows, C, values):
+    """Return the parts and decision values of the machine that `rows` began, for one C.
 
-    solve : function of `step_solver`; the other parameters are as there and in `fit_machines`
+    The other parameters are as in `fit_machines`.
     """
+    sign = rows.sign
     parts = np.zeros(len(sign))
     objective = np.inf
     for _ in range(_NEWTON_STEPS):
-        is_active = (sign * values < 1) & (weight > 0)
-        wanted = solve(is_active, C)
+        is_active = sign * values < 1
+        wanted = rows.solve_step(is_active, C)
         step = 1.0
         while step >= _LEAST_STEP:
             moved = [old + step * (new - old) for old, new in zip((parts, values), wanted)]
-            reached = moved[0] @ moved[1] + C * weight @ np.maximum(0.0, 1 - sign * moved[1]) ** 2
+            reached = moved[0] @ moved[1] + C * rows.weight @ np.maximum(0.0, 1 - sign * moved[1]) ** 2
             if reached < objective:
                 break
             step /= 2
@@ -337,27 +262,26 @@ def _minimise(solve, sign, C, weight, values):
             break
         parts, values = moved
         objective = reached
-        if step == 1 and np.array_equal(is_active, (sign * values < 1) & (weight > 0)):
+        if step == 1 and np.array_equal(is_active, sign * values < 1):
             break
     return parts, values
 
 
-def _relative_gradient(rows, sign, cost, parts):
-    """Return the norm of the gradient of the objective, divided by its norm at zero weights.
+def _relative_gradients(rows, sign, cost, parts):
+    """Return the norm of the gradient of each objective, divided by its norm at zero weights.
 
     The divisor is at least as large as rounding errors.
 
     Parameters
     ----------
-    rows : _InnerProducts or _FewColumns
+    rows : InnerProducts or FewColumns
     sign : float array (n_rows,), +1 or -1
-    cost : float array (n_rows,), 2 C c_i of each row, and 0 for a row that is not trained on
-    parts : float array (n_rows,), the machine as a combination of the rows
+    cost : float array (n_machines, n_rows), 2 C c_i of each row
+    parts : float array (n_machines, n_rows), the machines as combinations of the rows
     """
     lack = np.maximum(0.0, 1 - sign * rows.decision_values(parts))
-    norms = [
-        np.sqrt(max(0.0, combined @ rows.decision_values(combined)))
-        for combined in (parts - cost * sign * lack, cost * sign)
-    ]
-    rounding = 1e-7 * cost.sum()  # features without any signal are at their minimum
-    return norms[0] / max(norms[1], rounding)
+    combined = np.vstack([parts - cost * sign * lack, cost * sign])
+    squares = (combined * rows.decision_values(combined)).sum(axis=1)
+    at_end, at_zero = np.sqrt(np.maximum(0.0, squares)).reshape(2, -1)
+    rounding = 1e-7 * cost.sum(axis=1)  # features without any signal are at their minimum
+    return at_end / np.maximum(at_zero, rounding)

@@ -197,7 +197,9 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     n_groups = np.array([len(truth) for _, truth in pairs], np.int32)
     n_positive = Y.sum(axis=0).astype(np.int32)
     n_genes, _ = count_genes(Y, genes, observed)
-    areas = held_out_aucs(held_out, Y, genes, observed)
+    areas = np.full((3, Y.shape[1]), np.nan)
+    if options.is_tested:
+        areas = held_out_aucs(held_out, Y, genes, observed)
     decision_threshold = None
     if options.operating_point != EXPECTED_F1:
         decision_threshold = np.array([choose_threshold(*p, options.operating_point) for p in pairs], float)

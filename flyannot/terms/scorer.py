@@ -29,12 +29,14 @@ class FitOptions:
     n_folds : largest number of inner folds (split by gene) that choose settings, thresholds and calibration
     n_threads : int
     operating_point : how answers are made of probabilities, as in `OperatingPointType`
+    is_tested : bool, False for a model that needs no AUCs of its own, such as that of a fold
     on_terms : function for progress, called with the number of terms that were trained since the last call
     """
 
     n_folds: int = 3
     n_threads: int = 1
     operating_point: str | tuple = EXPECTED_F1
+    is_tested: bool = True
     on_terms: Callable = field(default=_ignore_terms, compare=False)
 
 

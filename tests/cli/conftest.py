@@ -43,5 +43,4 @@ def workplace(chain, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("FLYANNOT_SYNTHESIZE_MAX_IMAGES", "1")
     monkeypatch.setenv("FLYANNOT_SYNTHESIZE_STAGE_RANGE", "4-6")
-    monkeypatch.setenv("FLYANNOT_RUN_JOBS", "1")
     return folder

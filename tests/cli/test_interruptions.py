@@ -41,12 +41,11 @@ LONGER = {
     "learn-dict": "--n-epochs 5000",
     "train": "--min-groups 1 --inner-folds 24",
 }
-PARALLEL = {"extract", "pool", "train", "annotate"}
 
 
 def start(chain, step, *, jobs=1, longer=False):
     """Start a step: in a process of its own if it has several jobs or is to be met by a signal."""
-    line = LINES[step] + (f" --jobs {jobs}" if step in PARALLEL else "")
+    line = f"{LINES[step]} --jobs {jobs}"
     line += f" {LONGER[step]}" if longer else ""
     if jobs == 1 and not longer:
         return start_fork(line, cwd=chain.folder)
@@ -86,7 +85,9 @@ HANG_UP = pytest.param("SIGHUP", 129, marks=pytest.mark.not_on_windows)
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130), HANG_UP])
-@pytest.mark.parametrize(("step", "jobs"), [("extract", 2), ("learn-dict", 1), ("train", 2)])
+@pytest.mark.parametrize(
+    ("step", "jobs"), [("extract", 2), ("learn-dict", 1), ("learn-dict", 2), ("train", 2)]
+)
 def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, trials, step, jobs, name, code):
     for _ in range(trials(1, campaign=2)):
         one_signal(own_chain, step, jobs, name, code)

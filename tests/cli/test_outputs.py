@@ -49,7 +49,7 @@ FOLDERS = {
     "import bdgp": "import bdgp bmp mine/images.csv --copy -o mine --force",
 }
 REPLACE_NONE = {
-    "run --data-set",  # which its first step may make, and then knows
+    "run --data-set"  # which its first step may make, and then knows
 }
 # What a command reads of a folder that it is given.
 READ = {
@@ -221,10 +221,7 @@ def test_a_table_beside_an_output_replaces_none_of_the_users(flyannot, workplace
 # Of what is written without a step: commands, and all that they write.
 WRITTEN = {
     "curate anna.csv ben.csv -o both.csv": ["both.csv"],
-    "workflow configs/demo.toml --data-set embryos -o w": [
-        "w",
-        "profiles/slurm/config.yaml",
-    ],
+    "workflow configs/demo.toml --data-set embryos -o w": ["w", "profiles/slurm/config.yaml"],
     "similar features.h5 embryo.png --stage-range 4-6 -o s.csv": ["s.csv"],
     "report . -o *.html": ["*.html"],
 }

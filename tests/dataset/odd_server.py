@@ -3,7 +3,6 @@
 import gzip
 import threading
 from collections import defaultdict
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from tests.processes import LIMIT_S
@@ -18,7 +17,7 @@ class OddServer:
     def __init__(self):
         self.files, self.oddities, self.requests = {}, {}, []
         self.counts, self.closing = defaultdict(int), threading.Event()
-        self.busy, self.most_busy, self._changed = 0, 0, threading.Condition()
+        self._changed = threading.Condition()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Turn)
         self._http.odd = self
         self._http.daemon_threads = True
@@ -42,20 +41,12 @@ class OddServer:
         with self._changed:
             assert self._changed.wait_for(lambda: all(map(self.asked, paths)), timeout=LIMIT_S)
 
-    @contextmanager
-    def busy_with(self, turn):
-        """Note a request, and that it is being answered."""
+    def note(self, turn):
+        """Note a request."""
         with self._changed:
             self.requests.append((turn.command, turn.path, dict(turn.headers)))
             self.counts[turn.path] += turn.command == "GET"
-            self.busy += 1
-            self.most_busy = max(self.most_busy, self.busy)
             self._changed.notify_all()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self.busy -= 1
 
 
 class Turn(BaseHTTPRequestHandler):
@@ -65,13 +56,13 @@ class Turn(BaseHTTPRequestHandler):
 
     def do_GET(self):
         odd = self.server.odd
-        with odd.busy_with(self):
-            self.body = odd.files.get(self.path, b"")
-            self.number = odd.counts[self.path]  # of requests for this path, from 1
-            try:
-                odd.oddities.get(self.path, Turn.as_asked)(self)
-            except OSError:
-                self.close_connection = True
+        odd.note(self)
+        self.body = odd.files.get(self.path, b"")
+        self.number = odd.counts[self.path]  # of requests for this path, from 1
+        try:
+            odd.oddities.get(self.path, Turn.as_asked)(self)
+        except OSError:
+            self.close_connection = True
 
     def log_message(self, *_):
         pass
@@ -135,17 +126,12 @@ def sends(body_of=bytes, *, share=1.0, said=1.0, stalls_s=0, code=200, **headers
     return oddity
 
 
-def drips(n_drops):
-    """Send a few bytes at a time, often enough not to be silent."""
-
-    def oddity(turn):
-        turn.begin(200, {"Content-Length": len(turn.body)})
-        step = len(turn.body) // n_drops
-        for at in range(0, len(turn.body), step):
-            turn.send(turn.body[at : at + step])
-            turn.wait(0.05)
-
-    return oddity
+def drips(turn):
+    """Send a byte at a time, often enough not to be silent, for minutes."""
+    turn.begin(200, {"Content-Length": len(turn.body)})
+    for at in range(len(turn.body)):
+        turn.send(turn.body[at : at + 1])
+        turn.wait(0.05)
 
 
 def never_answers(turn):
@@ -195,7 +181,6 @@ HEALED = [  # after some tries the file is there, and right
     first(hangs_up_at_once, cut_image),  # what was no answer does not count as a wrong one
     *map(first, (answers(429), answers(500), answers(503, Retry_After="0"))),
     *(first(answers(429, Retry_After=when)) for when in ("0", "soon", "Sat, 01 Jan 2000 00:00:00 GMT")),
-    drips(24),
     sends(gzip.compress, Content_Encoding="gzip"),
     sends(Content_Type="application/octet-stream"),
 ]
@@ -214,6 +199,5 @@ HOPELESS = [  # the file cannot be had; the reason says
     (claims_less, "damaged image"),
     (packs_badly, "connection broke"),
     (answers_no_http, "connection broke"),
-    (drips(1000), "too slow"),
     (sends_a_part, "only a part of the file"),
 ]

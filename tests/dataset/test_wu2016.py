@@ -8,13 +8,7 @@ from flyannot.base.errors import DataError
 from flyannot.base.options import Options
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers import wu2016
-from flyannot.images.pattern import (
-    BLOCK_PX,
-    BODY_GREY,
-    ellipse_mask,
-    render_patterns,
-    smooth_body_mask,
-)
+from flyannot.images.pattern import BLOCK_PX, BODY_GREY, ellipse_mask, render_patterns, smooth_body_mask
 from tests.files.test_hostile_files import flipped
 
 ROWS, COLUMNS = np.mgrid[:16, :32]

@@ -62,8 +62,9 @@ def test_codes_depend_on_values_alone_and_nearly_explain_for_a_small_alpha(coder
         model.inverse_transform(X)
 
 
-@pytest.mark.parametrize("coder", ["cd", "nonnegative", "missing values"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("coder", "n_jobs"), [("cd", 1), ("cd", 2), ("nonnegative", 2), ("missing values", 2)]
+)
 def test_codes_that_miss_the_tolerance_are_warned_of_once_a_call(coder, n_jobs, rng):
     """Check their number and the largest gap, and that other codes are not counted."""
     X, D = problem("Hilbert-like, 97 atoms", 40, np.float64, rng)

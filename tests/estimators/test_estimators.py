@@ -50,12 +50,10 @@ def X(rng):
 @parametrize_with_checks(
     [
         *ESTIMATORS[1:],
-        SpatialMaxPooling(grid=(2, 3)),
-        SparseCoder(coder="feature-sign"),
         SparseCoder(positive_code=True),
         DictionaryLearning(positive_code=True, positive_dict=True),
         *(DictionaryLearning(learner=name) for name in LEARNERS if name != "scc"),
-    ],
+    ]
 )
 def test_an_estimator_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)

@@ -1,7 +1,6 @@
 """Tests of the recognition of files that are something other than their name says."""
 
 import gzip
-import io
 
 import numpy as np
 import pytest
@@ -11,22 +10,10 @@ from flyannot.base.errors import FlyannotError
 from flyannot.files.content_kind import HEAD_BYTES, recognise_content
 from flyannot.files.hdf5.reading import read_file_kind
 from flyannot.files.text_files import read_json, read_text, read_toml, recognise_file
+from tests.images.picture_files import encoded, written
 
+SMALL = Image.new("L", (8, 8), 200)
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
-
-
-def picture_bytes(form):
-    """Return a small picture in a format of Pillow."""
-    file = io.BytesIO()
-    Image.new("L", (8, 8), 200).save(file, form)
-    return file.getvalue()
-
-
-def npz_bytes():
-    """Return an archive of one small array."""
-    file = io.BytesIO()
-    np.savez(file, a=np.zeros(3))
-    return file.getvalue()
 
 
 CONTENTS = {
@@ -40,10 +27,10 @@ CONTENTS = {
         b'<?xml version="1.0"?>\n<Error>AccessDenied</Error>',
     ],
     "an SVG drawing": [b'<?xml version="1.0"?>\n<svg xmlns="x">', b"<svg>"],
-    **{f"a {form} picture": [picture_bytes(form)] for form in ("PNG", "JPEG", "GIF", "TIFF", "BMP", "WebP")},
+    **{f"a {form} picture": [encoded(SMALL, form)] for form in ("PNG", "JPEG", "GIF", "TIFF", "BMP", "WebP")},
     "a HEIC picture": [b"\0\0\0\x18ftypheic", b"\0\0\0\x18ftypmif1"],
     "a PDF document": [b"%PDF-1.7\n"],
-    "a zip archive, such as .xlsx or .npz": [npz_bytes()],
+    "a zip archive, such as .xlsx or .npz": [written(np.savez, a=np.zeros(3))],
     "a gzip file": [gzip.compress(b"gene", mtime=0)],
     "UTF-16 text": ["gene,image".encode("utf-16")],
     "": [b"gene,image\n", b"BM,gene\n", b"RIFF,gene", b"0.5;1\n", b"Format: 1.2\n[Term]\n"],
@@ -73,7 +60,7 @@ def test_every_reader_names_a_pointer_with_the_way_to_get_the_file(tmp_path, why
 
 
 def test_a_text_that_is_a_picture_is_named(tmp_path):
-    (tmp_path / "terms.txt").write_bytes(picture_bytes("PNG"))
+    (tmp_path / "terms.txt").write_bytes(encoded(SMALL, "PNG"))
     with pytest.raises(FlyannotError, match="is not text in UTF-8; it is a PNG picture") as caught:
         read_text(tmp_path / "terms.txt", fix="name a text")
     assert caught.value.fix == "name a text"

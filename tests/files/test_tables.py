@@ -71,10 +71,7 @@ def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
         ("filename,gene,stage\na,b,4-6\n", ["--columns image=filename,stage_range=stage"]),
         ("image,Symbol,stage_range\na,b,4-6\n", ['no column "gene"', '"Symbol" may be "gene"']),
         ("picture,gene,stage_range\na,b,4-6\n", ['no column "image"', " add --columns image=picture"]),
-        (
-            "image,gene1,gene2,stage_range\na,b,c,4-6\n",
-            ["columns for gene: gene1, gene2", "a row for each"],
-        ),
+        ("image,gene1,gene2,stage_range\na,b,c,4-6\n", ["columns for gene: gene1, gene2", "a row for each"]),
         ("file,x,stage_range\na,b,4-6\n", ['"file" may be "image"', "in one line of the table"]),
         ("imagen;gen;etapa\na;b;4-6\n", ["--columns image=imagen,gene=gen,stage_range=etapa"]),
         ("image\uff0cgene\uff0cstage_range\n", ['no column "image"', "in one line of the table"]),

@@ -1,6 +1,8 @@
 """Small pictures for tests, as arrays and as the bytes of files."""
 
 import io
+import struct
+import zlib
 
 import numpy as np
 from PIL import Image
@@ -26,11 +28,30 @@ def embryo(height=128, width=320):
     return np.stack([red, np.where(body, red + 20, 255), np.full_like(red, 255)], axis=2).astype(np.uint8)
 
 
-def encoded(pixels, **options):
-    """Return the bytes of a file of some pixels."""
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, **options)
-    return buffer.getvalue()
+def written(write, *content, **options):
+    """Return the bytes that `write(file, *content, **options)` writes into a file."""
+    file = io.BytesIO()
+    write(file, *content, **options)
+    return file.getvalue()
+
+
+def encoded(picture, format, **options):
+    """Return the bytes of a file of an image of Pillow or of some pixels."""
+    image = picture if isinstance(picture, Image.Image) else Image.fromarray(picture)
+    return written(image.save, format, **options)
+
+
+def png_chunk(kind, content):
+    """Return the bytes of a chunk of a PNG."""
+    crc = zlib.crc32(kind + content)
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", crc)
+
+
+def png(*chunks, size=(16, 16), bits=8, kind=2, rows=b""):
+    """Return the bytes of a PNG of any chunks, whose header claims a size (width, height)."""
+    start = png_chunk(b"IHDR", struct.pack(">IIBBBBB", *size, bits, kind, 0, 0, 0))
+    end = png_chunk(b"IDAT", zlib.compress(rows, 1)) + png_chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + start + b"".join(chunks) + end
 
 
 def luma(colours):

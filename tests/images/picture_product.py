@@ -16,47 +16,23 @@ import numpy as np
 import tifffile
 from PIL import Image
 
+from tests.images.picture_files import encoded, png_chunk
+
 USUAL_SIZE = 21, 37  # neither tiles of 16 pixels nor bytes of 8 bits divide them
 JPEG_PX = 8
 WHITE_PAPER = 255.0
 
 # The samples of a pixel in each colour form.
-COLOURS = {
-    "grey": 1,
-    "white is zero": 1,
-    "grey with a transparent level": 1,
-    "palette": 1,
-    "palette with a transparent entry": 1,
-    "grey and alpha": 2,
-    "grey and associated alpha": 2,
-    "rgb": 3,
-    "rgb with a transparent colour": 3,
-    "rgba": 4,
-    "rgb and associated alpha": 4,
-    "rgb and an unknown sample": 4,
-    "cmyk": 4,
-}
+_PALETTES = "palette", "palette with a transparent entry"
+COLOURS = dict.fromkeys(("grey", "white is zero", "grey with a transparent level", *_PALETTES), 1)
+COLOURS |= {"grey and alpha": 2, "grey and associated alpha": 2, "rgb": 3, "rgb with a transparent colour": 3}
+COLOURS |= dict.fromkeys(("rgba", "rgb and associated alpha", "rgb and an unknown sample", "cmyk"), 4)
 # The bits that store a number and the bits in use; "stated" says whether the file gives the bits in use.
-BITS = {
-    "1": (1, 1, False),
-    "2": (2, 2, False),
-    "4": (4, 4, False),
-    "5": (5, 5, False),
-    "8": (8, 8, False),
-    "10 packed": (10, 10, False),
-    "12 packed": (12, 12, False),
-    "10 in 16": (16, 10, False),
-    "12 in 16": (16, 12, False),
-    "14 in 16": (16, 14, False),
-    "10 in 16 as stated": (16, 10, True),
-    "12 in 16 as stated": (16, 12, True),
-    "14 in 16 as stated": (16, 14, True),
-    "16": (16, 16, False),
-    "16 signed": (16, 15, False),
-    "float32": (32, None, False),
-    "float64": (64, None, False),
-    "float32 to 255": (32, None, False),
-}
+BITS = {str(n): (n, n, False) for n in (1, 2, 4, 5, 8, 16)} | {f"{n} packed": (n, n, False) for n in (10, 12)}
+BITS |= {f"{n} in 16": (16, n, False) for n in (10, 12, 14)}
+BITS |= {f"{n} in 16 as stated": (16, n, True) for n in (10, 12, 14)}
+BITS |= {"16 signed": (16, 15, False), "float32": (32, None, False), "float64": (64, None, False)}
+BITS |= {"float32 to 255": (32, None, False)}
 
 
 class Case(NamedTuple):
@@ -252,12 +228,6 @@ PNG_TYPES = {
 ADAM7 = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
 
 
-def png_chunk(kind, content):
-    """Return the bytes of a chunk of a PNG."""
-    crc = zlib.crc32(kind + content)
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", crc)
-
-
 def pack_rows(samples, bits):
     """Return the bytes of each row of (height, width, samples): the highest bit first, and whole bytes."""
     n_rows = len(samples)
@@ -376,26 +346,21 @@ def pillow_image(case, numbers, samples):
 
 def by_pillow(case, numbers, samples):
     """Return the bytes of a JPEG, MPO, GIF or WebP that Pillow writes."""
-    buffer = io.BytesIO()
     image = pillow_image(case, numbers, samples)
     options = {"exif": b"Exif\0\0" + exif(case.orientation)} if case.orientation > 1 else {}
-    match case.container.partition(" ")[0]:
+    format = case.container.partition(" ")[0]
+    match format:
         case "jpeg":
             options |= {"quality": 100, "subsampling": 0, "progressive": "progressive" in case.container}
-            image.save(buffer, "JPEG", **options)
         case "mpo":
             preview = image.resize((2, 3)).transpose(Image.Transpose.ROTATE_180)
-            options |= {"quality": 100, "subsampling": 0}
-            image.save(buffer, "MPO", save_all=True, append_images=[preview], **options)
+            options |= {"quality": 100, "subsampling": 0, "save_all": True, "append_images": [preview]}
         case "gif":
-            if numbers.transparent:
-                options["transparency"] = numbers.transparent[0]
-            image.save(
-                buffer, "GIF", interlace=int("interlaced" in case.container), optimize=False, **options
-            )
+            options |= {"interlace": int("interlaced" in case.container), "optimize": False}
+            options |= {"transparency": numbers.transparent[0]} if numbers.transparent else {}
         case "webp":
-            image.save(buffer, "WEBP", lossless=True, exact=True, **options)
-    return buffer.getvalue()
+            options |= {"lossless": True, "exact": True}
+    return encoded(image, format.upper(), **options)
 
 
 # --------------------------------------------------------------------------------------------------- TIFF
@@ -592,10 +557,8 @@ def tiff_by_tifffile(case, numbers, samples):
 
 def tiff_by_pillow(case, numbers, samples):
     """Return the bytes of a TIFF of one bit that Pillow writes with the compression of a fax."""
-    buffer = io.BytesIO()
     options = {"tiffinfo": {ORIENTATION: case.orientation}} if case.orientation > 1 else {}
-    Image.fromarray(samples[..., 0].astype(bool)).save(buffer, "TIFF", compression="group4", **options)
-    return buffer.getvalue()
+    return encoded(samples[..., 0].astype(bool), "TIFF", compression="group4", **options)
 
 
 # ------------------------------------------------------------------------------------------- the product
@@ -605,17 +568,9 @@ UP_TO_BYTE = ("1", "2", "4", "8")
 FLOATS = ("float32", "float64", "float32 to 255")
 IN_TIFF = tuple(colour for colour in COLOURS if "transparent" not in colour)
 IN_BITMAP = ("palette", "grey", "white is zero")
-WHOLE = (
-    *UP_TO_BYTE,
-    "10 packed",
-    "12 packed",
-    *IN_SIXTEEN,
-    *IN_SIXTEEN_AS_STATED,
-    "16",
-    "16 signed",
-    *FLOATS,
-)
-WHOLE_BYTES = ("8", *IN_SIXTEEN, *IN_SIXTEEN_AS_STATED, "16", "16 signed", *FLOATS)
+ABOVE_BYTE = (*IN_SIXTEEN, *IN_SIXTEEN_AS_STATED, "16", "16 signed", *FLOATS)
+WHOLE = (*UP_TO_BYTE, "10 packed", "12 packed", *ABOVE_BYTE)
+WHOLE_BYTES = ("8", *ABOVE_BYTE)
 
 
 class Container(NamedTuple):
@@ -651,8 +606,8 @@ CONTAINERS = {
     "jpeg": Container(by_pillow, ("grey", "rgb", "cmyk"), ("8",), is_lossy=True),
     "jpeg progressive": Container(by_pillow, ("grey", "rgb", "cmyk"), ("8",), is_lossy=True),
     "mpo": Container(by_pillow, ("grey", "rgb"), ("8",), is_lossy=True),
-    "gif": Container(by_pillow, ("palette", "palette with a transparent entry"), ("8",), False),
-    "gif interlaced": Container(by_pillow, ("palette", "palette with a transparent entry"), ("8",), False),
+    "gif": Container(by_pillow, _PALETTES, ("8",), False),
+    "gif interlaced": Container(by_pillow, _PALETTES, ("8",), False),
     "webp": Container(by_pillow, ("rgb", "rgba"), ("8",)),
     **{
         f"{kind}{how}": Container(tiff, IN_TIFF, WHOLE)

@@ -1,6 +1,5 @@
 """Tests of the decoder of pictures: planes that do not exist, limits, and what stands beside the pixels."""
 
-import struct
 import sys
 import zlib
 
@@ -15,15 +14,10 @@ from flyannot.images import normalise
 from flyannot.images.image_file import decode_image
 from flyannot.images.picture import read_picture
 from flyannot.images.unreadable import MAX_PIXELS, UnusableImage
-from tests.images.picture_files import embryo, encoded, luma
+from tests.images.picture_files import embryo, encoded, luma, png_chunk
 
 GREY = embryo()[..., 0]
 STACK = np.stack([GREY // 3, GREY, GREY // 2])
-
-
-def chunk(kind, content):
-    """Return a chunk of a PNG."""
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
 def png_with(extra, pixels=GREY):
@@ -103,13 +97,13 @@ def test_grey_samples_beside_each_other_are_channels(tmp_path):
 @pytest.mark.parametrize(
     "extra",
     [
-        chunk(b"zTXt", b"Comment\0\0" + zlib.compress(bytes(3_000_000))),
-        chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(bytes(3_000_000))),
-        chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + zlib.compress(bytes(3_000_000))),
-        chunk(b"tEXt", b"Comment\0" + b"a" * 3_000_000),
-        chunk(b"iCCP", b"profile\0\0" + zlib.compress(bytes(3_000_000))),
-        chunk(b"iCCP", b"profile\0\0damaged"),
-        chunk(b"eXIf", b"MM\0*\0\0\0\x08\0\xff"),
+        png_chunk(b"zTXt", b"Comment\0\0" + zlib.compress(bytes(3_000_000))),
+        png_chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(bytes(3_000_000))),
+        png_chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + zlib.compress(bytes(3_000_000))),
+        png_chunk(b"tEXt", b"Comment\0" + b"a" * 3_000_000),
+        png_chunk(b"iCCP", b"profile\0\0" + zlib.compress(bytes(3_000_000))),
+        png_chunk(b"iCCP", b"profile\0\0damaged"),
+        png_chunk(b"eXIf", b"MM\0*\0\0\0\x08\0\xff"),
     ],
     ids=["text", "exif", "xmp", "long text", "colours", "damaged colours", "damaged exif"],
 )
@@ -122,9 +116,9 @@ def test_an_orientation_in_a_text_of_a_png_counts(picture):
     exif[0x0112] = 3
     text = b"\nexif\n%8d\n" % len(exif.tobytes()) + exif.tobytes().hex().encode()
     for extra in (
-        chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(text)),
-        chunk(b"tEXt", b"Raw profile type exif\0" + text),
-        chunk(b"iTXt", b'XML:com.adobe.xmp\0\0\0\0\0<x tiff:Orientation="3"/>'),
+        png_chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(text)),
+        png_chunk(b"tEXt", b"Raw profile type exif\0" + text),
+        png_chunk(b"iTXt", b'XML:com.adobe.xmp\0\0\0\0\0<x tiff:Orientation="3"/>'),
     ):
         turned = np.ascontiguousarray(GREY[::-1, ::-1])
         np.testing.assert_array_equal(decode_image(picture(png_with(extra, turned)), "L"), GREY)

@@ -12,7 +12,7 @@ from PIL import Image
 
 from flyannot.images.image_file import decode_image
 from flyannot.images.unreadable import UnusableImage
-from tests.images.picture_files import embryo, luma
+from tests.images.picture_files import embryo, encoded, luma
 from tests.images.picture_product import (
     COLOURS,
     CONTAINERS,
@@ -100,13 +100,6 @@ GREY, COLOUR = embryo()[..., 0], embryo()
 LAID_ON_WHITE = 255 - (255 - COLOUR) * (GREY[..., None] / 255)
 
 
-def pillow_bytes(pixels, format, mode=None, **options):
-    """Return the bytes of a file that Pillow writes of pixels in a mode."""
-    buffer = io.BytesIO()
-    Image.fromarray(pixels, mode).save(buffer, format, **options)
-    return buffer.getvalue()
-
-
 def tiff_bytes(*pages, **options):
     """Return the bytes of a TIFF of pages that differ, each (pixels, more options)."""
     buffer = io.BytesIO()
@@ -120,12 +113,10 @@ def palette_png(alpha):
     """Return the bytes of a PNG whose entry k of the palette is the grey level k, each with one alpha."""
     image = Image.fromarray(GREY)
     image.putpalette(np.repeat(np.arange(256, dtype=np.uint8), 3).tobytes())
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG", transparency=bytes([alpha] * 256))
-    return buffer.getvalue()
+    return encoded(image, "PNG", transparency=bytes([alpha] * 256))
 
 
-BLACK_INK = np.dstack([np.zeros((*GREY.shape, 3), np.uint8), 255 - GREY])
+BLACK_INK = Image.fromarray(np.dstack([np.zeros((*GREY.shape, 3), np.uint8), 255 - GREY]), "CMYK")
 SMALL = GREY[::4, ::4].copy()
 RARE_FILES = {
     "a thumbnail before the picture": (tiff_bytes((SMALL, {"subfiletype": 1}), (GREY, {})), GREY, 0.01),
@@ -138,9 +129,9 @@ RARE_FILES = {
         f"orientation {number}": (tiff_bytes((GREY, {}), extratags=[(274, "H", 1, number, True)]), GREY, 0.01)
         for number in (0, 9, 65535)
     },
-    "a jpeg of red, green and blue": (pillow_bytes(COLOUR, "JPEG", quality=100, keep_rgb=True), COLOUR, 3),
+    "a jpeg of red, green and blue": (encoded(COLOUR, "JPEG", quality=100, keep_rgb=True), COLOUR, 3),
     "a palette with half an alpha": (palette_png(128), 255 - (255 - GREY) * (128 / 255), 1.01),
-    "no opaque pixel": (pillow_bytes(np.dstack([COLOUR, 0 * GREY]), "PNG"), COLOUR, 0.01),
+    "no opaque pixel": (encoded(np.dstack([COLOUR, 0 * GREY]), "PNG"), COLOUR, 0.01),
     "an unknown sample before alpha": (
         tiff_bytes(
             (np.dstack([COLOUR, 255 - GREY, GREY]), {}),
@@ -151,7 +142,7 @@ RARE_FILES = {
         LAID_ON_WHITE,
         1.01,
     ),
-    "black ink as Adobe stores it": (pillow_bytes(BLACK_INK, "JPEG", "CMYK", quality=100), GREY, 3),
+    "black ink as Adobe stores it": (encoded(BLACK_INK, "JPEG", quality=100), GREY, 3),
     **{
         name: (
             tiff_bytes(((GREY.astype(float) * scale).astype(dtype), {}), photometric="minisblack"),

@@ -24,13 +24,12 @@ def synthetic(number=0, stage_range="4-6"):
     return render_group_image(draw_group(f"syn{number}", stage_range, 7, 1), 0, 7)[0]
 
 
-def photograph(embryos, places, size=(3000, 4000)):
-    """Put embryos of twice their size on one grey photograph, lit from the left."""
+def photograph(embryos, places, size=(1500, 2000)):
+    """Put embryos on one grey photograph, lit from the left."""
     light = np.linspace(215, 185, size[1])[None, :, None] / 255
     picture = np.full((*size, 3), 255.0)
     for one, (row, column) in zip(embryos, places):
-        large = np.kron(one, np.ones((2, 2, 1)))
-        picture[row : row + large.shape[0], column : column + large.shape[1]] = large
+        picture[row : row + one.shape[0], column : column + one.shape[1]] = one
     return np.rint(picture * light).astype(np.uint8)
 
 
@@ -57,7 +56,7 @@ WRONG = {
     "dark background": 255 - synthetic(1),
     "portrait": np.rot90(synthetic(1)),
     "small: 60 x 24 px": np.asarray(Image.fromarray(synthetic(1)).resize((60, 24), Image.Resampling.BOX)),
-    "several embryos": photograph([synthetic(i) for i in range(3)], [(200, 300), (900, 2500), (2200, 800)]),
+    "several embryos": photograph([synthetic(i) for i in range(3)], [(100, 150), (450, 1250), (1100, 400)]),
 }
 
 
@@ -71,7 +70,7 @@ def test_a_wrong_picture_gets_its_word(word):
 def test_embryos_that_touch_are_several_and_one_in_a_wide_photograph_is_one():
     pair = np.hstack([synthetic(1)[:, :-8], synthetic(2)[:, 8:]])
     assert "several embryos" in picture_warnings(pair)
-    assert picture_warnings(photograph([synthetic(1)], [(1300, 1500)])) == ()
+    assert picture_warnings(photograph([synthetic(1)], [(650, 750)])) == ()
 
 
 def test_pictures_of_any_size_and_content_get_words_not_faults(rng, trials):

@@ -4,7 +4,6 @@ import os
 import pickle
 import resource
 import struct
-import zlib
 from contextlib import nullcontext
 
 import numpy as np
@@ -17,7 +16,7 @@ from flyannot.images.image_file import decode_image
 from flyannot.images.picture import read_grey
 from flyannot.images.unreadable import MAX_PIXELS, UnusableImage, count_jpeg_scans, require_whole_file
 from tests.bombs import small_tiff
-from tests.images.picture_files import ENCODINGS, embryo, encoded, luma
+from tests.images.picture_files import ENCODINGS, embryo, encoded, luma, png, png_chunk
 
 N_CUTS = 20
 
@@ -103,16 +102,6 @@ def test_the_error_survives_the_way_from_a_worker():
     assert copy.reason == "no such file" and copy.exit_code == 65
 
 
-def chunk(kind, content):
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-
-def png_claiming(width, height):
-    """Return a PNG whose header claims another size."""
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
-
-
 def test_bombs_and_huge_claims_are_refused_before_they_are_decoded(tmp_path, trials):
     def claiming(format, marker, offset, size):
         """Return a picture of one pixel whose header claims another size."""
@@ -122,9 +111,9 @@ def test_bombs_and_huge_claims_are_refused_before_they_are_decoded(tmp_path, tri
         return bytes(content)
 
     claims = {
-        "a.png": png_claiming(20_000, 20_000),
-        "b.png": png_claiming(2**31 - 1, 2**31 - 1),
-        "c.png": png_claiming(MAX_PIXELS + 1, 1),
+        "a.png": png(size=(20_000, 20_000), rows=b"\0"),
+        "b.png": png(size=(2**31 - 1, 2**31 - 1), rows=b"\0"),
+        "c.png": png(size=(MAX_PIXELS + 1, 1), rows=b"\0"),
         "d.gif": claiming("GIF", b"GIF", 6, struct.pack("<HH", 60_000, 60_000)),
         "e.bmp": claiming("BMP", b"BM", 18, struct.pack("<ii", 40_000, 40_000)),
         "f.jpg": claiming("JPEG", b"\xff\xc0", 5, struct.pack(">HH", 65_000, 65_000)),
@@ -194,7 +183,7 @@ def test_a_png_with_a_bit_flipped_is_refused(picture, rng, trials):
 
 def test_a_png_of_very_many_chunks_is_refused_before_it_is_opened(picture):
     whole = encoded(embryo(), format="PNG")
-    head, text = 33, chunk(b"tEXt", b"a\0b")
+    head, text = 33, png_chunk(b"tEXt", b"a\0b")
     assert decode_image(picture(whole[:head] + 9_000 * text + whole[head:]), "L").shape == (128, 320)
     assert "chunks" in reason(picture(whole[:head] + 100_100 * text + whole[head:]))
 

@@ -1,4 +1,6 @@
-"""Tests of learn-dict --data-parallel by its command."""
+"""Tests of learn-dict with several jobs and of --data-parallel, by its command."""
+
+import threading
 
 import h5py
 import numpy as np
@@ -10,6 +12,7 @@ from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.file_cache import close_cached_files
 from flyannot.files.hdf5.layout import open_hdf5
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.pipeline import learn_dict as step
 from flyannot.pipeline.learn_dict import learn_task
 from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.patch_blocks import build_patch_blocks
@@ -134,6 +137,23 @@ def test_workers_that_memory_does_not_hold_are_not_started(flyannot, in_parts, d
     monkeypatch.setattr("flyannot.jobs.executor.LocalProcesses._start", None)  # starting workers would fail
     flyannot(f"{LINE} --jobs 2", code=0)
     assert_same_atoms("d.h5", in_parts)
+
+
+@pytest.mark.parametrize("n", [2, 1])
+def test_stage_ranges_are_learned_side_by_side_if_memory_holds_them(n, chain, desk, monkeypatch):
+    threads, met, write = set(), threading.Barrier(n), step.write_checkpoint
+
+    def write_together(*checkpoint):
+        threads.add(threading.get_ident())
+        met.wait(60)
+        write(*checkpoint)
+
+    monkeypatch.setattr(step, "write_checkpoint", write_together)
+    memory = 330 * n_patches_of("descriptors.h5") - (n == 1)
+    monkeypatch.setattr(step, "available_bytes", lambda: memory)
+    make(chain.task("dictionary", desk / "d.h5"), jobs=2)
+    assert len(threads) == n
+    assert (desk / "d.h5").read_bytes() == chain.dictionary.read_bytes()
 
 
 def test_as_many_patches_are_learned_from_as_help(flyannot, desk):

@@ -77,6 +77,17 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
     assert said.code == 0 and "it was made from other annotations" in said.err
     assert remade(third, stamps(results)) == {"model", "predictions"}
 
+    (results / "predictions.h5").unlink()
+    scores = results / "scores.json"
+    text = scores.read_text()
+    for change, why, code in (
+        (scores.unlink, "does not exist, and annotated genes", 2),
+        (lambda: scores.write_text(text[:-9]), "is damaged", 65),
+    ):
+        change()
+        assert why in flyannot("run C --step annotate", C=results / "run.toml", code=code).err
+        assert not list(results.glob(".predictions.h5.parts")), "it is refused before predictions are made"
+
 
 @pytest.mark.parametrize("few", [False, True])
 def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot, shared_data, tmp_path, few):

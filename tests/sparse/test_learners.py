@@ -10,7 +10,6 @@ from docs.site_hooks import learner_tables
 from flyannot.base.errors import InputError
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline import learn_dict as step
-from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.learn_dict import learn_task
 from flyannot.pipeline.options import LearnOptions
 from flyannot.sparse.fit import learn_dictionary, random_patches
@@ -18,6 +17,7 @@ from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import objective
 from tests.planted_samples import planted, unit_rows
 from tests.planted_samples import run as epochs
+from tests.small_embryos import make as make_file
 
 LAM = 0.1
 
@@ -276,7 +276,7 @@ def test_an_option_of_another_learner_is_refused(name, flyannot, chain, tmp_path
 def test_learning_stopped_after_an_epoch_ends_in_the_same_bytes(name, chain, tmp_path, monkeypatch, caplog):
     options = LearnOptions(learner=name, n_atoms=20, n_epochs=3, max_patches=400)
     whole, stopped = tmp_path / "whole.h5", tmp_path / "stopped.h5"
-    run_task(learn_task([chain.descriptors], whole, options), Execution())
+    make_file(learn_task([chain.descriptors], whole, options))
 
     written = []
 
@@ -288,9 +288,9 @@ def test_learning_stopped_after_an_epoch_ends_in_the_same_bytes(name, chain, tmp
     write = step.write_checkpoint
     monkeypatch.setattr(step, "write_checkpoint", stop_at_the_second)
     with pytest.raises(KeyboardInterrupt):
-        run_task(learn_task([chain.descriptors], stopped, options), Execution())
+        make_file(learn_task([chain.descriptors], stopped, options), jobs=2)
     monkeypatch.setattr(step, "write_checkpoint", write)
     with caplog.at_level("INFO"):
-        run_task(learn_task([chain.descriptors], stopped, options), Execution())
+        make_file(learn_task([chain.descriptors], stopped, options), jobs=2)
     assert "continues after epoch 1" in caplog.text
     assert stopped.read_bytes() == whole.read_bytes()

@@ -14,7 +14,6 @@ from flyannot.sparse.coders.verified import Coder, WrongCodesWarning, choose_che
 from flyannot.sparse.objective import duality_gap
 from tests.planted_samples import planted, unit_rows
 from tests.sparse.optimality import relative_gap
-from tests.sparse.torture import DICTIONARIES, FRACTIONS, coders, lam_max, problem
 
 LAM, TOL = 0.2, 1e-3
 
@@ -201,18 +200,6 @@ def test_an_unknown_coder_changes_neither_what_it_was_given_nor_what_it_returned
     assert (start.data == 1).all() and (first != before).nnz == 0
 
 
-def test_a_lie_about_every_second_sample_is_found_in_many(rng):
-    X, D = planted(4096, 30, 16, 3, rng)[0], unit_rows(rng.normal(size=(30, 16)))
-
-    def answer(_, Z):
-        gaps = relative_gap(X, D, Z, LAM)
-        return Codes(sp.diags_array(np.arange(len(X)) % 2.0) @ Z, gaps)
-
-    with pytest.warns(WrongCodesWarning):
-        Z, gaps = coder_that(answer).codes(X, D, LAM, tol=TOL)
-    assert_within_tol(X, D, Z.tocsr(), gaps)
-
-
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 64, 2432, 100_000])
 def test_the_share_is_spread_evenly_and_always_the_same(n):
     rows = np.array(choose_checked_rows(n), int)
@@ -237,21 +224,6 @@ def test_short_calls_are_checked_from_time_to_time_and_each_after_a_lie(samples,
         honest.codes(X[:1], D, LAM)
     with pytest.warns(WrongCodesWarning):
         honest.codes(X[1:2], D, LAM)
-
-
-@pytest.mark.parametrize("coder", coders())
-@pytest.mark.parametrize("name", DICTIONARIES)
-def test_coders_of_the_table_report_no_gap_that_is_too_small(name, coder, rng, monkeypatch):
-    """Check every sample of every call."""
-    monkeypatch.setattr(verified, "choose_checked_rows", range)
-    monkeypatch.setattr(verified, "_FEW_SAMPLES", 0)
-    encode, _ = coders()[coder]
-    for dtype, tol in ((np.float32, 1e-4), (np.float64, 1e-4), (np.float64, 1e-10)):
-        X, D = problem(name, 6, dtype, rng)
-        for fraction in FRACTIONS:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", WrongCodesWarning)
-                encode.codes(X, D, fraction * lam_max(X, D), tol=tol)
 
 
 def test_the_estimator_mends_and_says_it(samples, monkeypatch):

@@ -12,6 +12,7 @@ from flyannot.jobs import resources
 from flyannot.terms import linear_svm
 from flyannot.terms.linear_svm import training_bytes
 from flyannot.terms.model import fit_model, untrainable_reason
+from flyannot.terms.newton_steps import FewColumns, InnerProducts
 from flyannot.terms.scorer import FitOptions
 from tests.terms.labelled_kinds import labelled_directions as labelled
 
@@ -37,6 +38,30 @@ def test_weights_are_those_of_liblinear_on_the_centred_features_themselves(C, n_
         expected = direct.decision_function(centred / scale)
         assert np.abs(values - expected).max() < 1e-3 * np.abs(expected).max()
         assert np.abs(weights - direct.coef_[0] / scale).max() < 1e-3 * np.abs(weights).max()
+
+
+@pytest.mark.parametrize("n_features", [40, 300])
+def test_a_step_from_a_similar_set_of_active_rows_is_the_step_from_scratch(n_features, rng):
+    X, Y, _ = labelled(rng, p=n_features)
+    X = np.hstack([X, np.ones((80, 1))])
+    part = rng.integers(6, size=80)
+    rows = InnerProducts(X @ X.T) if n_features > 80 else FewColumns(X).with_parts(part)
+    trained = np.flatnonzero(part > 1)
+    sign = np.where(Y[trained, 0], 1.0, -1.0)
+    weight = (1.0 + part)[trained]  # rows of one part have one weight
+    rows = rows.subset(trained, "trained")
+    rows.begin(sign, weight)
+    is_active = rng.random(len(trained)) < 0.8
+    for C in (0.1, 0.1, 0.1, 0.1, 5.0, 5.0):
+        is_active = is_active ^ (rng.random(len(trained)) < 0.08)  # rows come, go and come back
+        parts, values = rows.solve_step(is_active, C)
+        A = X[trained][is_active]
+        expected = np.zeros(len(trained))
+        matrix = A @ A.T + np.diag(1 / (C * weight[is_active]))
+        expected[is_active] = np.linalg.solve(matrix, sign[is_active])
+        np.testing.assert_allclose(parts, expected, atol=1e-10 * np.abs(expected).max())
+        of_all = X[trained] @ (expected @ X[trained])
+        np.testing.assert_allclose(values, of_all, atol=1e-10 * np.abs(of_all).max())
 
 
 def test_a_term_has_the_same_bits_beside_any_other_terms(rng):

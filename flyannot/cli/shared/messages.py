@@ -55,7 +55,8 @@ class _MessageHandler(logging.StreamHandler):
         return escape_unprintable(super().format(record))
 
     def emit(self, record):
-        with _bars[0].external_write_mode(sys.stderr) if _bars else nullcontext():
+        # Another thread may end the bar in between.
+        with next((bar.external_write_mode(sys.stderr) for bar in [*_bars]), nullcontext()):
             super().emit(record)
 
 

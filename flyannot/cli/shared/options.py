@@ -25,7 +25,7 @@ class OutputPath(click.Path):
     """The click type of a path that a command writes; other path types are inputs."""
 
     def convert(self, value, param, ctx):
-        if str(value) == "-":
+        if str(value) == "-" and not self.allow_dash:
             raise InputError("an output goes to a file, not to the terminal", fix="name a file")
         return super().convert(value, param, ctx)
 

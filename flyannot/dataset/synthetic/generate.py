@@ -103,6 +103,7 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None, workers=N
 def _write_images(folder, seed, groups):
     """Draw the images of SyntheticGroups into `folder`; return their rows of images.csv, a list of dicts."""
     rows = []
+    np.empty(31 << 20, np.uint8)  # glibc then keeps freed memory, which saves a tenth of the time
     for group in groups:
         for index in range(group.n_images):
             picture, view = render_group_image(group, index, seed)

@@ -2,9 +2,11 @@
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Lock
 
 from flyannot.base.errors import InputError, WriteError
 from flyannot.dataset.paths import is_data_set_table
@@ -30,7 +32,7 @@ def no_progress(done, total, unit):
 
 
 class ProgressCount:
-    """A counter of items that reports to a progress function.
+    """A counter of items that reports to a progress function. Several threads may count at once.
 
     Parameters
     ----------
@@ -44,12 +46,21 @@ class ProgressCount:
         self._total = total
         self._unit = unit
         self._done = 0
+        self._is_stopped = False
+        self._lock = Lock()
         progress(0, total, unit)
 
     def add(self, n=1):
-        """Count n more items."""
-        self._done = min(self._done + n, self._total)
-        self._progress(self._done, self._total, self._unit)
+        """Count n more items; raise CancelledError after `stop`."""
+        if self._is_stopped:
+            raise CancelledError
+        with self._lock:
+            self._done = min(self._done + n, self._total)
+            self._progress(self._done, self._total, self._unit)
+
+    def stop(self):
+        """End the threads that count: their next call of `add` raises CancelledError."""
+        self._is_stopped = True
 
     def finish(self):
         """Report all items as done."""

@@ -96,7 +96,7 @@ def _describe_steps(configuration, n_jobs):
         table = table and paths.find_table(configuration.data_set, table)
         described[step.name] = {
             "jobs": n_jobs if step.in_parts else 1,
-            "has_threads": bool(step.has_workers or getattr(options[1], "data_parallel", None)),
+            "has_threads": step.has_workers,
             "table": str(table.absolute()) if table and table.is_file() else None,
             "options": json_digest([configuration.seed, *map(repr, options)])[:12],
         }
