@@ -44,9 +44,8 @@ ALLOWED = {
     "export/predictions.py": "fills the file beside the output that `export` hands it",
     "pipeline/runs/workflow.py": "a text of the package",
     "report/page.py": "its own pictures and text, in a folder beside the page that appears as a whole",
-    "report/nearest.py": "a picture in memory, which it has made itself",
-    "report/drawing.py": "a picture in memory, which it has made itself",
     "files/hdf5/concatenation.py": "bytes of parts, copied into the output that is being made",
+    "jobs/shared_value.py": "what this process has packed for its workers",
     "jobs/dask_cluster.py": "a task for a worker, which the same flyannot has packed",
 }
 

@@ -5,7 +5,7 @@ import click
 from flyannot.base.errors import InputError
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options
 from flyannot.cli.shared.output import build_execution, log_outcome
-from flyannot.pipeline.options import ReportOptions, Selection
+from flyannot.pipeline.options import ReportOptions, RunOptions, Selection
 
 
 @click.command("report", cls=Command)
@@ -23,8 +23,8 @@ from flyannot.pipeline.options import ReportOptions, Selection
     help="The data set folder, for pictures and curated terms, or a folder of pictures.  [default: the "
     "folder that the run used; otherwise a folder near RUN that has the pictures]",
 )
-@add_options(options=ReportOptions, selection=(Selection, ["columns"]))
-def command(run, out, data_set, options, selection):
+@add_options(options=ReportOptions, selection=(Selection, ["columns"]), workers=RunOptions)
+def command(run, out, data_set, options, selection, workers):
     """Write a page that shows a run. Open it in any browser.
 
     RUN is the output folder of `flyannot run`, a folder with files of the same names (such as predictions.h5
@@ -46,4 +46,4 @@ def command(run, out, data_set, options, selection):
         raise InputError(f"no such folder: {run}", fix="name the output folder of: flyannot run CONFIG")
     page = run.with_suffix(".html") if run.is_file() else run / "report.html"
     task = ReportTask(run, out or page, data_set, options)
-    return log_outcome(run_task(task, build_execution()))
+    return log_outcome(run_task(task, build_execution(run=workers)))

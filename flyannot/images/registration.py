@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.images.geometry import border_values, distance_transform, load_opencv, resize_image, warp_image
+from flyannot.images.geometry import border_values, load_opencv, resize_image, warp_image
 from flyannot.images.grey_levels import LUMA, WHITE
 from flyannot.images.unreadable import UnusableImage
 
@@ -183,7 +183,9 @@ def dilate_mask(mask, px):
 
 def _shrink_mask(mask, px):
     """Remove the pixels within a distance of `px` from the outside of a mask."""
-    return mask if mask.all() else distance_transform(mask) > px
+    offsets = np.arange(-int(px), int(px) + 1)  # a distance transform takes 3 to 8 times as long
+    disc = np.add.outer(offsets**2, offsets**2) <= px * px
+    return load_opencv().erode(mask.astype(np.uint8), disc.astype(np.uint8)) > 0
 
 
 def fill_holes(mask):

@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from shlex import quote
 
@@ -12,16 +13,16 @@ from flyannot.dataset.paths import relative_path
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.supplied import supplied_digests
 from flyannot.images.options import ExtractOptions
+from flyannot.images.picture import read_embryo_in_colour
 from flyannot.pipeline.engine.failures import split_failure
 from flyannot.pipeline.engine.inputs import has_synthetic_images, is_imported, read_options
-from flyannot.pipeline.engine.task import Outcome, ProgressCount, Task
+from flyannot.pipeline.engine.task import Outcome, Task
 from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.runs.configuration import RECORD
 from flyannot.pipeline.show import describe_weak_terms
 from flyannot.pipeline.stage_model import LOOKS_LIKE
 from flyannot.report.atoms import render_dictionary
-from flyannot.report.drawing import encode_embryo
-from flyannot.report.groups import ReviewSelector, build_group_entries
+from flyannot.report.groups import ReviewSelector, RunGroups
 from flyannot.report.maps import ContributionMapper
 from flyannot.report.page import PATTERNS, Page, build_review, read_page_digest, write_page
 from flyannot.report.run_folder import open_run, render_origin
@@ -113,10 +114,10 @@ class ReportTask(Task):
             shown = {s: run.shown_groups(s) for s in run.stage_ranges}
             page = _build_page(run, ids, shown, wanted)
             page.banners.extend(self._banners)
-            n_groups = sum(len(groups) for parts in shown.values() for _, groups, _ in parts)
-            count = ProgressCount(execution.progress, n_groups, "group")
-            entries = _count_entries(build_group_entries(run, shown, ReviewSelector(run.scores)), count)
-            beside = write_page(self.path, page, entries, jpeg_of=_jpeg_reader(run))
+            groups = RunGroups(run, shown, ReviewSelector(run.scores))
+            reads = [file.path for file in run.files.values()] + list(filter(None, [run.pictures.place]))
+            how = {"read_pixels": partial(_read_pixels, _picture_options(run)), "reads": reads}
+            beside = write_page(self.path, page, groups, execution=execution, **how)
         said = [f"its images are in {beside}: keep this folder beside the page"] if beside else []
         return Outcome(self.path, True, "\n".join([*describe_pictures(run), *said]))
 
@@ -138,31 +139,19 @@ def describe_pictures(run):
     return [line]
 
 
-def _count_entries(entries, count):
-    """Yield the entries unchanged, and count each on the ProgressCount `count`."""
-    for entry in entries:
-        yield entry
-        count.add()
-    count.finish()
-
-
-def _jpeg_reader(run):
-    """Build a function that takes the Path of a picture and returns the embryo in it as JPEG bytes.
-
-    Embryos are cut out with the extract options of the run. The function returns None if a picture is
-    unreadable.
-    """
+def _picture_options(run):
+    """Return the ExtractOptions by which the pictures of a `Run` were read, or the defaults."""
     described = run.files.get("descriptors") or run.files.get("model")
     is_known = described and not is_imported(described)
-    options = read_options(described, ExtractOptions) if is_known else ExtractOptions()
+    return read_options(described, ExtractOptions) if is_known else ExtractOptions()
 
-    def jpeg_or_none(path):
-        try:
-            return encode_embryo(path, options)
-        except DataError:
-            return None
 
-    return jpeg_or_none
+def _read_pixels(options, path):
+    """Read the embryo in the picture at `path`, as `read_embryo_in_colour`; None if it is unreadable."""
+    try:
+        return read_embryo_in_colour(path, options)
+    except DataError:
+        return None
 
 
 def _build_page(run, ids, shown, wanted):

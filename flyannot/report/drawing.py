@@ -9,21 +9,11 @@ import io
 import numpy as np
 
 from flyannot.images.geometry import load_opencv
-from flyannot.images.picture import read_embryo_in_colour
 from flyannot.images.registration import find_outline
 from flyannot.report.templates import render
 
 _QUALITY = 76  # of a JPEG
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 328, 12, 254  # edges of a chart in pixels
-
-
-def encode_embryo(path, options):
-    """Read the picture at `path`, cut out the embryo, and return it as JPEG bytes at the standard size.
-
-    The JPEG has colour if the picture has. `options` are the ExtractOptions by which the embryo is located.
-    Raises the errors of `read_embryo_in_colour`.
-    """
-    return encode_jpeg(read_embryo_in_colour(path, options))
 
 
 def encode_jpeg(pixels):
@@ -35,14 +25,15 @@ def encode_jpeg(pixels):
     return file.getvalue()
 
 
-def trace_outline(jpeg_bytes):
-    """Trace the outline of the embryo in a JPEG, and return it as a CSS polygon; "" if none is found."""
+def trace_outline(pixels):
+    """Trace the outline of the embryo in a picture, and return it as a CSS polygon; "" if none is found.
+
+    `pixels` are as in `encode_jpeg`.
+    """
     from PIL import Image
 
     cv2 = load_opencv()
-    with Image.open(io.BytesIO(jpeg_bytes)) as picture:
-        grey = np.asarray(picture.convert("L"), float)
-    mask = find_outline(grey)
+    mask = find_outline(np.asarray(Image.fromarray(pixels).convert("L"), float))
     if mask.all():
         return ""
     contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)

@@ -7,6 +7,7 @@ not marked.
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ class DisplayedAnswer(Answer):
     worth: float = 0.0
     map: dict | None = None
 
-    @property
+    @cached_property
     def status(self):
         """The answer compared with the curators.
 
@@ -146,8 +147,8 @@ class GroupEntry:
     unlike: float | None = None
 
 
-def build_group_entries(run, shown, queue):
-    """Yield a GroupEntry for every group of the page, sorted by stage range and then by name.
+class RunGroups:
+    """The groups of the page of a run, sorted by stage range and then by name; entries are built on demand.
 
     Parameters
     ----------
@@ -155,35 +156,47 @@ def build_group_entries(run, shown, queue):
     shown : dict from stage range to the list that `Run.shown_groups` returns
     queue : ReviewSelector, which marks the terms to review
     """
-    indexes = [PatternIndex(run, stage_range) for stage_range in shown]
-    all_places = map_ordered(PatternIndex.places, indexes)
-    for (stage_range, parts), similar, places in zip(shown.items(), indexes, all_places):
-        maps = ContributionMapper(run, stage_range)
-        distances = similar.review_distances()
-        members = [(part, g) for part in parts for g in range(len(part[1]))]
-        for (columns, groups, predicted), g in sorted(members, key=lambda one: one[0][1].name[one[1]]):
-            entry = GroupEntry(stage_range, groups.name[g], groups.gene[g], groups.fbgn[g])
-            for i in groups.rows[g]:
-                name = columns["image"][i]
-                path = run.pictures.paths.get(name)
-                entry.images.append(
-                    ImageEntry(name, columns["view"][i], path, columns["quality_warnings"][i])
-                )
-            answers = list(group_answers(stage_range, groups, predicted, g)) if predicted else []
-            _add_terms(entry, answers, run.annotations)
-            queue.mark(entry.terms)
-            entry.terms.sort(key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.probability or 0)))
-            explained = [one for one in entry.terms if one.status in (AGREED, MISSED, NEW, PREDICTED)]
-            drawn = maps.draw_maps(entry, {one.term: one.decision_value for one in explained})
-            for one in entry.terms:
-                one.map = drawn.get(one.term)
-            entry.nearest = similar.find(entry)
-            unlikeness = predicted.known_unlikeness(g) if predicted else None
-            entry.unusual = similar.unusualness(entry) if similar.has(entry) else unlikeness
-            entry.typical = similar.typical_image(entry)
-            entry.place = places.get(entry.name)
-            entry.unlike = distances.get(entry.name, 0.0) if predicted is None else None
-            yield entry
+
+    def __init__(self, run, shown, queue):
+        self._annotations = run.annotations
+        self._paths = run.pictures.paths
+        self._queue = queue
+        self._indexes = {stage_range: PatternIndex(run, stage_range) for stage_range in shown}
+        self._maps = {stage_range: ContributionMapper(run, stage_range) for stage_range in shown}
+        self._places = dict(zip(shown, map_ordered(PatternIndex.places, self._indexes.values())))
+        self._distances = {s: index.review_distances() for s, index in self._indexes.items()}
+        self._members = []
+        for stage_range, parts in shown.items():
+            members = [(stage_range, part, g) for part in parts for g in range(len(part[1]))]
+            self._members += sorted(members, key=lambda one: one[1][1].name[one[2]])
+
+    def __len__(self):
+        return len(self._members)
+
+    def __getitem__(self, number):
+        """Build the GroupEntry of a group from its index on the page."""
+        stage_range, (columns, groups, predicted), g = self._members[number]
+        similar = self._indexes[stage_range]
+        entry = GroupEntry(stage_range, groups.name[g], groups.gene[g], groups.fbgn[g])
+        for i in groups.rows[g]:
+            name = columns["image"][i]
+            path = self._paths.get(name)
+            entry.images.append(ImageEntry(name, columns["view"][i], path, columns["quality_warnings"][i]))
+        answers = list(group_answers(stage_range, groups, predicted, g)) if predicted else []
+        _add_terms(entry, answers, self._annotations)
+        self._queue.mark(entry.terms)
+        entry.terms.sort(key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.probability or 0)))
+        explained = [one for one in entry.terms if one.status in (AGREED, MISSED, NEW, PREDICTED)]
+        drawn = self._maps[stage_range].draw_maps(entry, {one.term: one.decision_value for one in explained})
+        for one in entry.terms:
+            one.map = drawn.get(one.term)
+        entry.nearest = similar.find(entry)
+        entry.unusual = similar.unusualness(entry, predicted.known_unlikeness(g) if predicted else None)
+        entry.typical = similar.typical_image(entry)
+        entry.place = self._places[stage_range].get(entry.name)
+        if predicted is None:
+            entry.unlike = self._distances[stage_range].get(entry.name, 0.0)
+        return entry
 
 
 def _add_terms(entry, answers, annotations):

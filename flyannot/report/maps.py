@@ -33,7 +33,6 @@ class ContributionMapper:
 
     def __init__(self, run, stage_range):
         self._stage_range = stage_range
-        self._model = None
         self.why_not = ""
         self._descriptors = run.stored("descriptors", stage_range)
         self._features = run.stored("features", stage_range)
@@ -55,13 +54,11 @@ class ContributionMapper:
         if not all(self._rows) and not (self._is_own and run.pictures.paths):
             self.why_not = "the run has neither descriptors and features nor pictures"
             return
-        loaded = load_model(model.path, model.digest, stage_range)
+        self._of_model = model.path, model.digest, stage_range
         try:
-            require_linear(loaded.model)
+            require_linear(load_model(*self._of_model).model)
         except InputError as error:
             self.why_not = error.message
-            return
-        self._model = loaded
 
     def draw_maps(self, entry, values):
         """Draw maps of the contributions to every term of one group.
@@ -82,7 +79,7 @@ class ContributionMapper:
             blurred maps by `pack_map`, one per image. `full` is their largest absolute contribution of a
             cell, drawn in full colour.
         """
-        if self._model is not None and values:
+        if not self.why_not and values:
             for find_features in (self._read_features, self._encode_pictures):
                 of_group = find_features(entry)
                 if of_group is not None and (drawn := self._explain(entry, values, *of_group)):
@@ -113,7 +110,7 @@ class ContributionMapper:
             return None
         try:
             pictures = [(image.path, image.view) for image in entry.images]
-            _, _, *of_group = self._model.encoder.encode_pictures(pictures)
+            _, _, *of_group = load_model(*self._of_model).encoder.encode_pictures(pictures)
         except DataError:
             return None
         return of_group
@@ -131,15 +128,15 @@ class ContributionMapper:
         features, winner : arrays (n_images, n_features): features, and the number of the patch that won each
         """
         group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(patches))])
-        classify = self._model.classify
-        X = training_rows(features, group, classify)
-        terms = self._model.terms
+        loaded = load_model(*self._of_model)
+        X = training_rows(features, group, loaded.classify)
+        terms = loaded.terms
         drawn = {}
         for term, value in values.items():
             if term not in terms:  # the predictions are of another model
                 continue
             split = explain_group(
-                self._model.model, terms.index(term), X, features, winner, scheme=classify.scheme
+                loaded.model, terms.index(term), X, features, winner, scheme=loaded.classify.scheme
             )
             if abs(split.total - value) <= _TOLERANCE * max(abs(value), _TOLERANCE):
                 drawn[term] = self._pack(split, patches)

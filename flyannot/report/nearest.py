@@ -5,7 +5,6 @@ map is a JPEG sheet of thumbnails, one per group, with the position of each grou
 loads the sheet when the user opens the map.
 """
 
-import io
 import json
 from dataclasses import dataclass
 
@@ -107,12 +106,13 @@ class PatternIndex:
                 near.append(similar)
         return near
 
-    def has(self, entry):
-        """Return True if the index has the features of a GroupEntry."""
-        return entry.name in self._numbers
+    def unusualness(self, entry, default):
+        """Return 1 minus the similarity of a GroupEntry to the most similar group that `find` returned.
 
-    def unusualness(self, entry):
-        """Return 1 minus the similarity of a GroupEntry to the most similar group that `find` returned."""
+        Returns `default` if the index has no features of the group.
+        """
+        if entry.name not in self._numbers:
+            return default
         return 1 - entry.nearest[0].similarity if entry.nearest else 1.0
 
     def typical_image(self, entry):
@@ -160,50 +160,36 @@ class PatternIndex:
         return {name: tuple(map(float, places[g])) for name, g in self._numbers.items()}
 
 
-class PatternMapBuilder:
-    """Collector of the thumbnails and positions of groups, from which the maps of patterns are made."""
+def draw_map(numbers, places, thumbnails):
+    """Draw the map of patterns of one stage range.
 
-    def __init__(self):
-        self._entries = {}
+    Parameters
+    ----------
+    numbers : sequence of int, indices of the groups on the page
+    places : sequence of pairs of float in [0, 1], positions of the groups
+    thumbnails : sequence of uint8 arrays, as `draw_thumbnail` returns
 
-    def add(self, number, entry, thumbnail):
-        """Add a group to the map of its stage range; do nothing if it has no position on a map.
-
-        Parameters
-        ----------
-        number : int, index of the group on the page
-        entry : GroupEntry
-        thumbnail : uint8 array, as `draw_thumbnail` returns
-        """
-        if entry.place is not None:
-            place = [round(_FINE * x) for x in entry.place]
-            self._entries.setdefault(entry.stage_range, []).append((number, place, thumbnail))
-
-    def maps(self):
-        """Yield the map of each stage range as a tuple (stage range, JPEG bytes of the sheet, JSON text).
-
-        The JSON text has the index and the position of every group, in the order of the thumbnails on the
-        sheet.
-        """
-        for stage_range, entries in self._entries.items():
-            numbers, places, pictures = zip(*entries)
-            text = json.dumps({"groups": numbers, "places": places}, separators=(",", ":"))
-            yield stage_range, encode_jpeg(_tile(pictures)), text
+    Returns
+    -------
+    sheet : JPEG bytes of all thumbnails
+    text : JSON with the index and the position of every group, in the order of the thumbnails
+    """
+    rounded = [[round(_FINE * x) for x in place] for place in places]
+    text = json.dumps({"groups": numbers, "places": rounded}, separators=(",", ":"))
+    return encode_jpeg(_tile(thumbnails)), text
 
 
-def draw_thumbnail(jpeg_bytes):
-    """Decode a JPEG and scale it to a thumbnail of SMALL_PX, uint8 (height, width, 3).
+def draw_thumbnail(pixels):
+    """Scale pixels, as in `encode_jpeg`, to a thumbnail of SMALL_PX, uint8 (height, width, 3).
 
-    Returns a grey thumbnail if `jpeg_bytes` is None.
+    Returns a grey thumbnail if `pixels` is None.
     """
     from PIL import Image
 
-    if not jpeg_bytes:
+    if pixels is None:
         return np.full((*SMALL_PX, 3), _NO_PICTURE, np.uint8)
-    with Image.open(io.BytesIO(jpeg_bytes)) as picture:
-        picture.draft("RGB", (2 * SMALL_PX[1], 2 * SMALL_PX[0]))  # decodes no more than is needed
-        small = picture.convert("RGB").resize(SMALL_PX[::-1], Image.Resampling.BILINEAR, reducing_gap=2)
-    return np.asarray(small)
+    picture = Image.fromarray(pixels).convert("RGB")
+    return np.asarray(picture.resize(SMALL_PX[::-1], Image.Resampling.BILINEAR, reducing_gap=2))
 
 
 def _tile(pictures):

@@ -12,10 +12,12 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from glob import escape
+from itertools import chain
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -30,9 +32,12 @@ from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.picture import EITHER_WAY
 from flyannot.images.quality import PORTRAIT, POSTERIOR_LEFT
 from flyannot.jobs.executor import map_ordered
-from flyannot.report.drawing import to_data_url, trace_outline
+from flyannot.jobs.progress_events import report_item
+from flyannot.jobs.shared_value import SharedValue
+from flyannot.pipeline.engine.task import Execution
+from flyannot.report.drawing import encode_jpeg, to_data_url, trace_outline
 from flyannot.report.groups import ABSENT
-from flyannot.report.nearest import N_SHOWN, PatternMapBuilder, draw_thumbnail
+from flyannot.report.nearest import N_SHOWN, draw_map, draw_thumbnail
 from flyannot.report.templates import read_template, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.terms.answers import YES
@@ -48,10 +53,11 @@ PATTERNS = "patterns"  # the section that is left out if no group has a place on
 # Warnings about a picture that may lie wrong.
 _LIES_WRONG = (POSTERIOR_LEFT, EITHER_WAY, PORTRAIT, UNLIKE_WORDS)
 PER_CHUNK = 4
+_GROUPS_PER_TASK = 8 * PER_CHUNK  # a task writes whole chunks
 PARTLY = 2  # in the index, for a group of which curators have given some terms only
 PAGE_BYTES = 20_000_000
 _MADE_FROM = re.compile(r'<meta name="flyannot-made-from" content="([0-9a-f]*)">')
-_SOURCE = re.compile(r'src="(image-\d{6}\.jpg)"')  # in text from a table, quotes are escaped
+_SOURCE = re.compile(r'src="((?:image|map)-[\d-]+\.jpg)"')  # in text from a table, quotes are escaped
 _HEAD_BYTES = 1000  # the digest of a page stands within its first bytes
 
 
@@ -92,16 +98,18 @@ class Page:
     review: ReviewSettings = ReviewSettings()
 
 
-def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
+def write_page(path, page, groups, *, read_pixels, execution=None, reads=(), page_bytes=PAGE_BYTES):
     """Write the report page, and a folder with its images if the page would be too large to embed them.
 
     Parameters
     ----------
     path : Path
     page : Page
-    entries : iterable of GroupEntry
-    jpeg_of : function
-        Takes the Path of a picture and returns the bytes of a JPEG, or None if the picture is unreadable.
+    groups : sequence of GroupEntry, such as RunGroups
+    read_pixels : function
+        Takes the Path of a picture and returns its pixels, as in `encode_jpeg`; None if it is unreadable.
+    execution : Execution, whose workers write the groups; None for this process alone
+    reads : Paths that the workers must see
     page_bytes : int, largest size in bytes of a page that embeds its images
 
     Returns
@@ -121,21 +129,21 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
     try:
         with explain_write_errors(path):
             staged.mkdir(parents=True)
-            chunks = _ChunkWriter(staged, page.ids)
-            for drawn in map_ordered(partial(_draw_images, jpeg_of), entries):
-                chunks.add(*drawn)
-            chunks.flush()
-            chunks.add_maps()
+            shared = groups, read_pixels, page.ids
+            written = _write_all_groups(staged, shared, execution or Execution(), reads)
+            maps = _write_maps(staged, written)
+            index = _build_index([summary for summary, *_ in written], maps, page)
             n_bytes = sum(len(html) for *_, html in page.sections)
-            if n_bytes + chunks.n_bytes <= page_bytes:
-                embedded = list(chunks.embedded())
+            n_bytes += sum(f.stat().st_size * (4 / 3 if f.suffix == ".jpg" else 1) for f in staged.iterdir())
+            if n_bytes <= page_bytes:  # images are embedded in base64
+                embedded = list(_embed_chunks(staged))
             else:
-                folder = path.with_name(prefix + json_digest([page.made_from, chunks.index])[:12])
+                folder = path.with_name(prefix + json_digest([page.made_from, index])[:12])
                 shutil.rmtree(folder, ignore_errors=True)
                 os.rename(staged, folder)
-        if not chunks.maps:
+        if not maps:
             page = replace(page, sections=[part for part in page.sections if part[0] != PATTERNS])
-        write_text(path, _render_page(page, embedded, chunks, folder.name if folder else ""))
+        write_text(path, _render_page(page, embedded, index | {"folder": folder.name if folder else ""}))
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     for beside in path.parent.glob(escape(prefix) + "[0-9a-f]" * 12):
@@ -144,28 +152,84 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
     return folder
 
 
-def _draw_images(jpeg_of, entry):
+def _write_groups(folder, shared, numbers):
+    """Write the images and the details of consecutive groups, in a worker.
+
+    Parameters
+    ----------
+    folder : Path of the new folder beside the page
+    shared : SharedValue of the groups, the function of `write_page` that reads pixels, and the TermIds
+    numbers : range of the indices of the groups; it begins with the first group of a chunk
+
+    Returns
+    -------
+    list of (summary, place, thumbnail) of each group, as `_summarise`, GroupEntry and `_draw_images` have
+    them
+    """
+    groups, read_pixels, ids = shared.value
+    entries = map(groups.__getitem__, numbers)
+    written = []
+    chunk = []
+    for number, (entry, *drawn) in zip(numbers, map_ordered(partial(_draw_images, read_pixels), entries)):
+        jpegs, outlines, thumbnail = drawn
+        sources = [f"image-{number:06d}-{i}.jpg" if jpeg else "" for i, jpeg in enumerate(jpegs)]
+        for name in filter(None, sources):
+            (folder / name).write_bytes(jpegs[sources.index(name)])
+        chunk.append(_render_group(entry, list(zip(entry.images, sources, outlines)), ids))
+        if len(chunk) == PER_CHUNK or number == numbers[-1]:
+            _write_chunk(folder, number // PER_CHUNK, "".join(chunk))
+            chunk = []
+        written.append((_summarise(entry), entry.place, thumbnail))
+        report_item()
+    return written
+
+
+def _draw_images(read_pixels, entry):
     """Draw the images of a group, in a thread.
 
     Parameters
     ----------
-    jpeg_of : function, as in `write_page`
+    read_pixels : function, as in `write_page`
     entry : GroupEntry
 
     Returns
     -------
     entry : GroupEntry
     jpegs : list with the bytes of the JPEG of each image; None if its picture is missing or unreadable
-    outlines : list with the outline of each embryo as a CSS polygon; "" without a JPEG or without maps
-    thumbnail : uint8 array, as `draw_thumbnail` returns, of the typical image or of the first readable one;
-        None if the group has no place on a map
+    outlines : list with the outline of each embryo as a CSS polygon; "" without a picture or without maps
+    thumbnail : as in _WrittenGroup
     """
-    jpegs = [jpeg_of(image.path) if image.path else None for image in entry.images]
+    pictures = [read_pixels(image.path) if image.path else None for image in entry.images]
     has_maps = any(one.map for one in entry.terms)
-    outlines = [trace_outline(jpeg_bytes) if has_maps and jpeg_bytes else "" for jpeg_bytes in jpegs]
-    typical = [j for image, j in zip(entry.images, jpegs) if image.name == entry.typical]
-    shown = next(filter(None, typical + jpegs), None)
+    jpegs = [None if pixels is None else encode_jpeg(pixels) for pixels in pictures]
+    outlines = [trace_outline(pixels) if has_maps and pixels is not None else "" for pixels in pictures]
+    typical = [pixels for image, pixels in zip(entry.images, pictures) if image.name == entry.typical]
+    shown = next((pixels for pixels in typical + pictures if pixels is not None), None)
     return entry, jpegs, outlines, None if entry.place is None else draw_thumbnail(shown)
+
+
+def _render_group(entry, images, ids):
+    """Render the details of a GroupEntry as HTML.
+
+    `images` is a list of (ImageEntry, name of its file or "", outline), and `ids` the TermIds.
+    """
+    n_minor = sum(term.is_minor for term in entry.terms)
+    return render(
+        "group.html",
+        entry=entry,
+        n_shown=N_SHOWN,
+        images=images,
+        ids={term.term: ids.link(entry.stage_range, term.term) for term in entry.terms},
+        link=f"#{urlencode({'open': f'{entry.stage_range}.{entry.name}'})}",
+        flybase=gene_link(entry.fbgn),
+        n_hidden=n_minor if n_minor < len(entry.terms) else 0,
+    )
+
+
+def _write_chunk(folder, number, html):
+    """Write HTML as a chunk: a script that passes its index and the HTML to `flyannotChunk`."""
+    script = f"flyannotChunk({number}, {json.dumps(html, ensure_ascii=False)});\n"
+    (folder / f"chunk-{number}.js").write_bytes(script.encode())
 
 
 def read_page_digest(path):
@@ -190,8 +254,11 @@ def build_review(run):
     return ReviewSettings(run.data_set_name, "".join(digests[:1]), vocabulary)
 
 
-def _render_page(page, embedded, chunks, folder_name):
-    """Render the page as HTML; `embedded` is a list of chunks as HTML, empty if they are in the folder."""
+def _render_page(page, embedded, index):
+    """Render the page as HTML; `embedded` is a list of chunks as HTML, empty if they are in the folder.
+
+    `index` is a dict, which becomes JSON that can safely be put inside a script element.
+    """
     return render(
         "page.html",
         page=page,
@@ -199,158 +266,126 @@ def _render_page(page, embedded, chunks, folder_name):
         version=__version__,
         css=read_template("page.css"),
         js=Markup("\n").join(read_template(f"{name}.js") for name in _SCRIPTS.split()),
-        index=chunks.index_json(folder_name, page.review),
+        index=Markup(to_script_json(index)),
         chunks=embedded,
     )
 
 
-class _ChunkWriter:
-    """The writer of the groups of a page and their images to an empty folder, in chunks of PER_CHUNK groups.
+def _write_all_groups(folder, shared, execution, reads):
+    """Write all groups to a folder by the workers of an Execution.
 
-    index : list of the dicts by which the page lists each group
-    maps : dict from stage range to the index of the chunk that has its map of patterns
-    n_bytes : int, size in bytes that chunks and images would have if embedded in the page
+    `shared` has the parts of the SharedValue of `_write_groups`, and `reads` the Paths that the workers must
+    see. Returns the list of what `_write_groups` returns, of all groups.
     """
+    path = folder / f"groups-{time.time_ns()}"
+    value = SharedValue(shared, path)
+    if execution.jobs > 1 or execution.workers.scheduler:
+        value.write()
+    numbers = range(len(shared[0]))
+    total = len(numbers)
+    written = execution.workers.run_all(
+        partial(_write_groups, folder, value),
+        [numbers[i : i + _GROUPS_PER_TASK] for i in numbers[::_GROUPS_PER_TASK]],
+        on_items=lambda n_ended: execution.progress(min(n_ended, total), total, "group"),
+        name=lambda task: f"the groups {task[0] + 1} to {task[-1] + 1}",
+        folder=folder,
+        reads=lambda _: reads,
+        n_items=len,
+    )
+    path.unlink(missing_ok=True)
+    return list(chain.from_iterable(written))
 
-    def __init__(self, folder, ids):
-        self._folder = folder
-        self._ids = ids
-        self.index = []
-        self.maps = {}
-        self.n_bytes = 0
-        self._patterns = PatternMapBuilder()
-        self._group_numbers = {}  # by the key of a group
-        self._term_numbers = {}
-        self._open = []  # groups of the chunk that is not yet full
-        self._n_chunks = 0
-        self._n_images = 0
 
-    def add(self, entry, jpegs, outlines, thumbnail):
-        """Write the images of a GroupEntry, add it to the index, and render it. A full chunk is written.
+def _write_maps(folder, written):
+    """Write the map of patterns of each stage range as a chunk, after the chunks of groups.
 
-        The parameters are what `_draw_images` returns.
-        """
-        sources = [self._write_image(jpeg_bytes) if jpeg_bytes else "" for jpeg_bytes in jpegs]
-        self._patterns.add(len(self.index), entry, thumbnail)
-        key = f"{entry.stage_range}.{entry.name}"
-        self._group_numbers[key] = len(self.index)
-        self.index.append(self._summarise(entry))
-        n_minor = sum(term.is_minor for term in entry.terms)
-        self._open.append(
-            render(
-                "group.html",
-                entry=entry,
-                n_shown=N_SHOWN,
-                images=list(zip(entry.images, sources, outlines)),
-                ids={term.term: self._ids.link(entry.stage_range, term.term) for term in entry.terms},
-                link=f"#{urlencode({'open': key})}",
-                flybase=gene_link(entry.fbgn),
-                n_hidden=n_minor if n_minor < len(entry.terms) else 0,
-            )
+    `written` is as `_write_all_groups` returns. Returns a dict from stage range to the index of the chunk.
+    """
+    placed: dict = {}
+    for number, (summary, place, thumbnail) in enumerate(written):
+        if place is not None:
+            placed.setdefault(STAGE_RANGES[summary["stage"]], []).append((number, place, thumbnail))
+    maps = {s: len(written[::PER_CHUNK]) + i for i, s in enumerate(placed)}
+    for stage_range, entries in placed.items():
+        name = f"map-{stage_range}.jpg"
+        sheet, places = draw_map(*zip(*entries))
+        (folder / name).write_bytes(sheet)
+        _write_chunk(folder, maps[stage_range], render("patterns_sheet.html", source=name, places=places))
+    return maps
+
+
+def _embed_chunks(folder):
+    """Yield the HTML of every chunk in a folder, in which links to image files are replaced by data URLs."""
+    for n in range(len(list(folder.glob("chunk-*.js")))):
+        text = (folder / f"chunk-{n}.js").read_text(encoding="utf-8")
+        html = json.loads(text.partition(", ")[2].removesuffix(");\n"))
+        yield Markup(
+            _SOURCE.sub(lambda match: f'src="{to_data_url((folder / match[1]).read_bytes())}"', html)
         )
-        if len(self._open) == PER_CHUNK:
-            self.flush()
 
-    def flush(self):
-        """Write the groups that are rendered and not yet in a chunk as one chunk."""
-        if self._open:
-            self._write_chunk("".join(self._open))
-            self._open = []
 
-    def add_maps(self):
-        """Write the map of patterns of each stage range as one chunk; call this after the last group."""
-        for stage_range, sheet, places in self._patterns.maps():
-            self.maps[stage_range] = self._n_chunks
-            self._write_chunk(render("patterns_sheet.html", source=self._write_image(sheet), places=places))
+def _build_index(groups, maps, page):
+    """Return the index of all groups on the page as a dict for JSON, without the folder.
 
-    def _write_chunk(self, html):
-        """Write HTML as the next chunk: a script that passes its index and the HTML to `flyannotChunk`."""
-        text = json.dumps(html, ensure_ascii=False)
-        self.n_bytes += len(text.encode())
-        place = self._folder / f"chunk-{self._n_chunks}.js"
-        place.write_bytes(f"flyannotChunk({self._n_chunks}, {text});\n".encode())
-        self._n_chunks += 1
+    groups : list of the dicts that `_summarise` returns; terms and look-alikes are replaced by numbers
+    maps : dict, as `_write_maps` returns; page : Page
+    """
+    terms: dict = {}
+    numbers = {f"{STAGE_RANGES[group['stage']]}.{group['name']}": g for g, group in enumerate(groups)}
+    for group in groups:
+        group["alike"] = [numbers[key] for key in group["alike"] if key in numbers]
+        for one in group["terms"] + group["no"]:
+            one["term"] = terms.setdefault(one["term"], len(terms))
+    return {
+        "stages": STAGE_RANGES,
+        "terms": list(terms),
+        "perChunk": PER_CHUNK,
+        "folder": "",
+        "maps": maps,
+        "notAnatomy": NOT_ANATOMY,
+        "cells": [STANDARD_PX[0] // CELL_PX, STANDARD_PX[1] // CELL_PX],
+        "ids": {key: link[0] for key, link in page.ids.terms.items()},
+        "stageIds": page.ids.stages,
+        "review": asdict(page.review),
+        "groups": groups,
+    }
 
-    def embedded(self):
-        """Yield the HTML of every chunk, in which links to image files are replaced by data URLs."""
-        for n in range(self._n_chunks):
-            text = (self._folder / f"chunk-{n}.js").read_text(encoding="utf-8")
-            html = json.loads(text.partition(", ")[2].removesuffix(");\n"))
-            yield Markup(_SOURCE.sub(self._embed_image, html))
 
-    def index_json(self, folder_name, review):
-        """Return the index of all groups as JSON that can safely be put inside a script element.
+def _summarise(entry):
+    """Return a dict with what the list of genes shows of a GroupEntry.
 
-        `folder_name` is the folder with chunks and images, "" if they are embedded. `review` is the Review.
-        """
-        number = self._group_numbers
-        index = {
-            "stages": STAGE_RANGES,
-            "terms": list(self._term_numbers),
-            "perChunk": PER_CHUNK,
-            "folder": folder_name,
-            "maps": self.maps,
-            "notAnatomy": NOT_ANATOMY,
-            "cells": [STANDARD_PX[0] // CELL_PX, STANDARD_PX[1] // CELL_PX],
-            "ids": {key: link[0] for key, link in self._ids.terms.items()},
-            "stageIds": self._ids.stages,
-            "review": asdict(review),
-            "groups": [
-                group | {"alike": [number[key] for key in group["alike"] if key in number]}
-                for group in self.index
-            ],
-        }
-        return Markup(to_script_json(index))
+    `terms` has its terms that are not absent. `no` has absent terms that are in a review list or have a
+    changed answer.
+    """
+    shown = [one for one in entry.terms if one.status != ABSENT]
+    asked = [one for one in entry.terms if one.status == ABSENT and (one.queue or one.change)]
+    return {
+        "stage": STAGE_RANGES.index(entry.stage_range),
+        "gene": entry.gene,
+        "fbgn": entry.fbgn,
+        "name": entry.name,
+        "images": len(entry.images),
+        "annotated": PARTLY if entry.is_partly else int(entry.annotated),
+        "check": sum(bool(image.quality_warnings) for image in entry.images),
+        "lies": sum(any(said in image.quality_warnings for said in _LIES_WRONG) for image in entry.images),
+        "unusual": None if entry.unusual is None else round(entry.unusual, 4),
+        "terms": [_summarise_term(one) for one in shown],
+        "no": [_summarise_term(one) for one in asked],
+        "unlike": None if entry.unlike is None else round(entry.unlike, 4),
+        "alike": [near.key for near in entry.nearest],
+    }
 
-    def _summarise(self, entry):
-        """Return a dict with what the list of genes shows of a GroupEntry.
 
-        `terms` has its terms that are not absent. `no` has absent terms that are in a review list or have a
-        changed answer.
-        """
-        shown = [one for one in entry.terms if one.status != ABSENT]
-        asked = [one for one in entry.terms if one.status == ABSENT and (one.queue or one.change)]
-        return {
-            "stage": STAGE_RANGES.index(entry.stage_range),
-            "gene": entry.gene,
-            "fbgn": entry.fbgn,
-            "name": entry.name,
-            "images": len(entry.images),
-            "annotated": PARTLY if entry.is_partly else int(entry.annotated),
-            "check": sum(bool(image.quality_warnings) for image in entry.images),
-            "lies": sum(
-                any(said in image.quality_warnings for said in _LIES_WRONG) for image in entry.images
-            ),
-            "unusual": None if entry.unusual is None else round(entry.unusual, 4),
-            "terms": [self._summarise_term(one) for one in shown],
-            "no": [self._summarise_term(one) for one in asked],
-            "unlike": None if entry.unlike is None else round(entry.unlike, 4),
-            "alike": [near.key for near in entry.nearest],
-        }
-
-    def _summarise_term(self, one):
-        """Return a dict with the index of a term on the page, and the fields of a DisplayedAnswer."""
-        number = self._term_numbers.setdefault(one.term, len(self._term_numbers))
-        summary = {"term": number, "status": one.status}
-        if one.answer:
-            summary |= {"p": round(one.probability, 4), "margin": round(one.margin, 4)}
-        marks = {"curated": one.curated == YES, "changed": one.change, "guess": one.caution}
-        summary |= {name: 1 for name, is_so in marks.items() if is_so}
-        if one.queue:
-            summary |= {"queue": one.queue, "worth": round(one.worth, 7)}
-        return summary
-
-    def _write_image(self, jpeg_bytes):
-        """Write JPEG bytes to a new file in the folder, and return the name of the file."""
-        name = f"image-{self._n_images:06d}.jpg"
-        (self._folder / name).write_bytes(jpeg_bytes)
-        self._n_images += 1
-        self.n_bytes += len(jpeg_bytes) * 4 // 3  # in base64
-        return name
-
-    def _embed_image(self, source):
-        """Return a `src` attribute with the image file of a regular-expression match as a data URL."""
-        return f'src="{to_data_url((self._folder / source[1]).read_bytes())}"'
+def _summarise_term(one):
+    """Return a dict with the name of a term, and the fields of a DisplayedAnswer."""
+    summary = {"term": one.term, "status": one.status}
+    if one.answer:
+        summary |= {"p": round(one.probability, 4), "margin": round(one.margin, 4)}
+    marks = {"curated": one.curated == YES, "changed": one.change, "guess": one.caution}
+    summary |= {name: 1 for name, is_so in marks.items() if is_so}
+    if one.queue:
+        summary |= {"queue": one.queue, "worth": round(one.worth, 7)}
+    return summary
 
 
 def to_script_json(value):

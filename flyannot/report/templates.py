@@ -32,6 +32,7 @@ def _environment():
     environment = Environment(
         loader=PackageLoader("flyannot.report"),
         autoescape=True,
+        auto_reload=False,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

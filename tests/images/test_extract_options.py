@@ -22,7 +22,7 @@ from flyannot.pipeline.explain import explain
 from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.pool import pool_images_task, pool_task
 from flyannot.report.build import ReportTask
-from flyannot.report.drawing import encode_embryo
+from flyannot.report.drawing import encode_jpeg
 from tests.images.picture_files import luma
 from tests.small_embryos import POOL, Chain, make, make_files, rows_of_csv
 
@@ -184,11 +184,11 @@ def test_the_report_shows_the_embryo_as_it_was_described(made, tmp_path):
     path = made.images[0].path
     grey = read_embryo(path, AXIS)[0]
     assert np.abs(luma(read_embryo_in_colour(path, AXIS)) - grey).mean() < 0.3
-    (tmp_path / "e.jpg").write_bytes(encode_embryo(path, AXIS))
+    (tmp_path / "e.jpg").write_bytes(encode_jpeg(read_embryo_in_colour(path, AXIS)))
     with Image.open(tmp_path / "e.jpg") as picture:
         assert picture.size == STANDARD_PX[::-1] and picture.mode == "RGB"
         assert np.abs(np.asarray(picture.convert("L"), float) - grey).mean() < 5
-    assert encode_embryo(made.images[-1].path, AXIS)
+    assert encode_jpeg(read_embryo_in_colour(made.images[-1].path, AXIS))
 
 
 @only["photographs"]

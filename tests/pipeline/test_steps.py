@@ -18,6 +18,7 @@ from flyannot.dataset.images import find_pictures, list_wanted_pictures, read_na
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.header import content_digest
 from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
+from flyannot.images.picture import read_embryo_in_colour
 from flyannot.images.sift import normalise_descriptors
 from flyannot.pipeline.engine.inputs import read_described_patches
 from flyannot.pipeline.evaluate import ScoresTask, build_evaluation
@@ -25,7 +26,6 @@ from flyannot.pipeline.learn_dict import learn_task
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.pool import pool_task
-from flyannot.report.drawing import encode_embryo
 from flyannot.sparse import fit
 from flyannot.sparse.coders import CODERS
 from flyannot.terms import linear_svm
@@ -99,7 +99,7 @@ def test_pictures_that_are_turned_are_described_annotated_and_shown_as_if_they_l
     for folder in (chain.folder, tmp_path):
         with open_stored_file(folder / "descriptors.h5") as stored:
             paths = find_pictures(list_wanted_pictures(stored), folder, folder / "embryos").paths
-        shown.append([encode_embryo(path, EXTRACT) for _, path in sorted(paths.items())])
+        shown.append([read_embryo_in_colour(path, EXTRACT).tobytes() for _, path in sorted(paths.items())])
     assert shown[0] == shown[1]
 
 

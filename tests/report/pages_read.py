@@ -5,6 +5,7 @@ import re
 from html.parser import HTMLParser
 from xml.etree.ElementTree import TreeBuilder
 
+from flyannot.jobs.executor import Executor
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import ReportOptions
 from flyannot.report.build import ReportTask
@@ -12,8 +13,9 @@ from flyannot.report.build import ReportTask
 _WITHOUT_END = {"area", "br", "col", "hr", "img", "input", "link", "meta"}
 
 
-def make_report(folder, out, *, data_set=None, ontology=()):
-    return run_task(ReportTask(folder, out, data_set, ReportOptions(ontology=ontology)), Execution())
+def make_report(folder, out, *, data_set=None, ontology=(), workers=None):
+    task = ReportTask(folder, out, data_set, ReportOptions(ontology=ontology))
+    return run_task(task, Execution(workers or Executor()))
 
 
 class _Tree(HTMLParser):

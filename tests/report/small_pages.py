@@ -12,7 +12,7 @@ from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.evaluate import ScoresTask, build_evaluation
 from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
 from flyannot.pipeline.runs.configuration import Configuration, find_options_classes, write_record
-from flyannot.report.drawing import encode_jpeg, pack_map
+from flyannot.report.drawing import pack_map
 from flyannot.report.groups import (
     ABSENT,
     AGREED,
@@ -104,12 +104,12 @@ def groups_page(is_predicted=True, **more):
 
 def picture(path):
     seed = sum(map(ord, str(path)))
-    return encode_jpeg(np.random.default_rng(seed).integers(0, 256, (16, 40), dtype=np.uint8))
+    return np.random.default_rng(seed).integers(0, 256, (16, 40), dtype=np.uint8)
 
 
-def write_groups(path, groups, *, page_bytes=20_000_000, jpeg_of=picture, **more):
+def write_groups(path, groups, *, page_bytes=20_000_000, read_pixels=picture, **more):
     """Write a page of some groups; return the folder beside it, or None."""
-    return write_page(path, groups_page(**more), groups, jpeg_of=jpeg_of, page_bytes=page_bytes)
+    return write_page(path, groups_page(**more), list(groups), read_pixels=read_pixels, page_bytes=page_bytes)
 
 
 def nasty_scores(rng):

@@ -12,7 +12,7 @@ from flyannot.encode.groups import group_images
 from flyannot.encode.similarity import build_image_index
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.report.groups import ReviewSelector, build_group_entries
+from flyannot.report.groups import ReviewSelector, RunGroups
 from flyannot.report.nearest import N_SHOWN
 from flyannot.report.page import PATTERNS, write_page
 from flyannot.report.run_folder import open_run
@@ -31,7 +31,7 @@ def mapped(request, tmp_path_factory):
     ]
     path, page = tmp_path_factory.mktemp("map") / "report.html", groups_page()
     page = replace(page, sections=[*page.sections, (PATTERNS, "Map of patterns", render("patterns.html"))])
-    write_page(path, page, groups, jpeg_of=picture, page_bytes=request.param)
+    write_page(path, page, groups, read_pixels=picture, page_bytes=request.param)
     return path
 
 
@@ -166,7 +166,7 @@ def test_a_run_without_features_has_no_map_and_nothing_alike(run, tmp_path, flya
 def test_every_group_has_the_most_similar_others_and_what_their_curators_said(run):
     with ExitStack() as stack:
         opened = open_run(stack, run.folder)
-        found = list(build_group_entries(opened, {"4-6": opened.shown_groups("4-6")}, ReviewSelector(None)))
+        found = list(RunGroups(opened, {"4-6": opened.shown_groups("4-6")}, ReviewSelector(None)))
     with open_stored_file(run.features) as stored:
         columns, features = read_features([stored], "4-6")
     groups = group_images(columns)

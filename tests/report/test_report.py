@@ -14,6 +14,7 @@ from flyannot.base.errors import WriteError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.jobs.executor import Executor, _Pace
 from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import AnnotateOptions
@@ -173,11 +174,11 @@ def test_table_page_and_scores_give_one_answer(page, run):
 def test_an_outline_encloses_the_embryo_and_nothing_else():
     y, x = np.indices((128, 320))
     is_inside = ((x - 160) / 120) ** 2 + ((y - 60) / 45) ** 2 < 1
-    polygon = trace_outline(encode_jpeg(np.where(is_inside, 120, 235).astype(np.uint8)))
+    polygon = trace_outline(np.where(is_inside, 120, 235).astype(np.uint8))
     corners = np.array([[float(n) for n in re.findall(r"[\d.]+", one)] for one in polygon.split(",")])
     distance = ((corners[:, 0] * 3.2 - 160) / 120) ** 2 + ((corners[:, 1] * 1.28 - 60) / 45) ** 2
     assert len(corners) > 8 and np.abs(np.sqrt(distance) - 1).max() < 0.06
-    assert trace_outline(encode_jpeg(np.full((128, 320), 235, np.uint8))) == ""
+    assert trace_outline(np.full((128, 320), 235, np.uint8)) == ""
 
 
 def test_maps_hold_the_decision_values_of_the_predictions(page, chain):
@@ -245,6 +246,15 @@ ANSWER_OF = dict.fromkeys((AGREED, NEW, PREDICTED), "yes") | dict.fromkeys((MISS
 ANSWER_OF[UNDETERMINED] = "undetermined"
 
 
+def test_a_page_is_the_same_with_any_number_of_processes(run, page, tmp_path, monkeypatch):
+    monkeypatch.setattr(_Pace, "n_processes", lambda pace, most: most)
+    monkeypatch.setattr(page_module, "_GROUPS_PER_TASK", page_module.PER_CHUNK)
+    with Executor(2) as workers:
+        made = make_report(run.folder, tmp_path / page.name, workers=workers).path
+        assert workers._engine is not None
+    assert made.read_bytes() == page.read_bytes()
+
+
 # --- any size, any text ---
 
 
@@ -260,7 +270,8 @@ def test_a_page_of_5000_groups_stays_below_its_limit(large_page):
     assert len(shown) == 5000
     for g in (0, 1234, 4999):
         name, source = shown[g]["images"][0]
-        assert name == f"i{g}_0.png, lateral" and (folder / source).read_bytes() == picture(f"i{g}_0")
+        assert name == f"i{g}_0.png, lateral"
+        assert (folder / source).read_bytes() == encode_jpeg(picture(f"i{g}_0"))
     assert len(list(folder.iterdir())) == len(scripts) + 5000
 
 
@@ -275,7 +286,7 @@ def test_a_page_that_cannot_be_finished_leaves_the_older_one(tmp_path):
         return picture(path)
 
     with pytest.raises(WriteError):
-        write_groups(out, entries(30), page_bytes=1, jpeg_of=breaking, made_from="0b")
+        write_groups(out, entries(30), page_bytes=1, read_pixels=breaking, made_from="0b")
     assert before == ({p.name for p in tmp_path.iterdir()}, out.read_bytes())
     assert write_groups(out, entries(20), made_from="0b") is None
     assert [p.name for p in tmp_path.iterdir()] == ["p.html"], "the older page's folder is gone"
@@ -284,7 +295,7 @@ def test_a_page_that_cannot_be_finished_leaves_the_older_one(tmp_path):
 
 def test_text_from_tables_stays_text(rng, tmp_path):
     out = tmp_path / "nasty.html"
-    write_page(out, nasty_page(rng, tmp_path), nasty_entries(), jpeg_of=picture)
+    write_page(out, nasty_page(rng, tmp_path), list(nasty_entries()), read_pixels=picture)
     text = out.read_text()
     assert "<script>alert" not in text and "\u2028" not in re.sub(r"<[^s].*", "", index_json(text))
     assert index_of(text)["groups"][0]["gene"] == NASTY and index_of(text)["terms"] == [NASTY]

@@ -146,7 +146,7 @@ def test_a_page_that_lost_its_folder_says_so(browser, tmp_path):
 
 def test_text_from_tables_is_shown_and_never_run(browser, tmp_path, rng):
     out = tmp_path / "nasty.html"
-    write_page(out, nasty_page(rng, tmp_path), nasty_entries(), jpeg_of=picture)
+    write_page(out, nasty_page(rng, tmp_path), list(nasty_entries()), read_pixels=picture)
     with shown(browser, out) as view:
         view.on("dialog", lambda dialog: pytest.fail(f"a script was run: {dialog.message}"))
         assert view.inner_text("h1") == NASTY
