@@ -113,12 +113,12 @@ class Encoder:
         first = 0
         for one, (described, _) in zip(coded, described_and_views):
             n_patches = len(described.descriptors)
-            rows = slice(first, first := first + len(one.descriptors))
+            own = slice(first, first := first + len(one.descriptors))
             part = np.searchsorted(sides, one.patch_px)
             where = {"grid": self.pool.grid, "part": part, "n_parts": len(sides)}
-            image = pool_image(Z[rows], one.centres_px, STANDARD_PX, **where)
+            image = pool_image(Z[own], one.centres_px, STANDARD_PX, **where)
             winner = np.where(image.winner < n_patches, image.winner, image.winner - n_patches)
-            is_exact = not len(unconverged_rows(gaps[rows], tol))
+            is_exact = not len(unconverged_rows(gaps[own], tol))
             pooled.append(PooledFeatures(image.features, winner, is_exact=is_exact))
         return pooled
 
