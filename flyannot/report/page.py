@@ -173,8 +173,9 @@ def _write_groups(folder, shared, numbers):
     for number, (entry, *drawn) in zip(numbers, map_ordered(partial(_draw_images, read_pixels), entries)):
         jpegs, outlines, thumbnail = drawn
         sources = [f"image-{number:06d}-{i}.jpg" if jpeg else "" for i, jpeg in enumerate(jpegs)]
-        for name in filter(None, sources):
-            (folder / name).write_bytes(jpegs[sources.index(name)])
+        for source, jpeg in zip(sources, jpegs):
+            if jpeg:
+                (folder / source).write_bytes(jpeg)
         chunk.append(_render_group(entry, list(zip(entry.images, sources, outlines)), ids))
         if len(chunk) == PER_CHUNK or number == numbers[-1]:
             _write_chunk(folder, number // PER_CHUNK, "".join(chunk))
@@ -197,7 +198,8 @@ def _draw_images(read_pixels, entry):
     entry : GroupEntry
     jpegs : list with the bytes of the JPEG of each image; None if its picture is missing or unreadable
     outlines : list with the outline of each embryo as a CSS polygon; "" without a picture or without maps
-    thumbnail : as in _WrittenGroup
+    thumbnail : uint8 array, as `draw_thumbnail` returns, of the typical image or of the first readable one;
+        None if the group has no place on a map
     """
     pictures = [read_pixels(image.path) if image.path else None for image in entry.images]
     has_maps = any(one.map for one in entry.terms)
