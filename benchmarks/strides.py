@@ -81,7 +81,8 @@ def make_scores(data_set, output, settings, share=1):
 
 def _draw_patches(path, share):
     """Keep a share of the patches of each image in a descriptors file, drawn at random."""
-    rng, drawn = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    drawn = []
     with open_stored_file(path, "descriptors") as stored:
         header = Header(stored.kind, stored.options, stored.inputs)
         columns = read_image_metadata(stored, STAGE_RANGE)

@@ -22,7 +22,8 @@ def dense_sift_by_filters(grey, corners, patch_px):
     slopes = (cv2.Sobel(grey, cv2.CV_32F, *axes, ksize=1, scale=0.5) for axes in ((1, 0), (0, 1)))
     length, angle = cv2.cartToPolar(*slopes)
     share, first = np.modf(angle * (_N_ANGLES / (2 * np.pi)))
-    share, first = share * length, first.astype(np.int8) % _N_ANGLES
+    share = share * length
+    first = first.astype(np.int8) % _N_ANGLES
     box = {"ddepth": -1, "ksize": (patch_px // 4,) * 2, "normalize": False, "borderType": cv2.BORDER_CONSTANT}
     maps = []
     for number in range(_N_ANGLES):
@@ -91,7 +92,8 @@ def pool_codes(X, D, lam, of_cell, n_groups, n_cells):
     """
     from scipy.sparse import csr_matrix
 
-    features, gram = np.zeros(n_groups * n_cells * len(D)), D @ D.T
+    features = np.zeros(n_groups * n_cells * len(D))
+    gram = D @ D.T
     for start in range(0, len(X), _CODED_AT_ONCE):
         rows = slice(start, start + _CODED_AT_ONCE)
         codes = spams_codes(X[rows], D, lam, gram=gram).tocoo()

@@ -25,7 +25,8 @@ _GOAL = 25.0  # times
 
 def measure_times_to_an_auc(setup):
     """Measure the time and the mean AUC of both ways, with settings from quick to good."""
-    data_set, scores = setup.scratch / "time-to-auc", setup.scratch / "scores.json"
+    data_set = setup.scratch / "time-to-auc"
+    scores = setup.scratch / "scores.json"
     import_wu2016([setup.data_file("wu2016")], data_set, Options())
     given = {"data_set": str(data_set)}
     usual = given | {"scores": str(scores)}
@@ -77,8 +78,10 @@ def annotate_as_usual(data_set, choice, scores):
     """
     *how, n_patches, n_epochs, n_atoms, n_rows, n_columns, C = choice
     how = dict(zip(("sift", "scale", "patch_px", "stride_px"), how))
-    groups, lam = read_scores(scores)["evaluated"][STAGE_RANGE], float(default_lam(128))
-    outcome, number = outcomes_from_json(groups), {name: g for g, name in enumerate(groups["group"])}
+    groups = read_scores(scores)["evaluated"][STAGE_RANGE]
+    lam = float(default_lam(128))
+    outcome = outcomes_from_json(groups)
+    number = {name: g for g, name in enumerate(groups["group"])}
     images = [image for image in read_images(Path(data_set)) if image.group in number]
     watches = extract, learn_dict, pool, train = [Stopwatch() for _ in range(4)]
     with extract:
