@@ -6,8 +6,11 @@ from benchmarks.references.other_programs import compute, keypoints, spams_codes
 from flyannot.images.patches import patch_corners
 
 _MIN_STD = 2.0  # of the grey levels of a patch, as in wu2016.toml
-_BATCH, _CODED_AT_ONCE = 512, 2**14  # patches
-_N_ANGLES, _CLIP, _TINY = 8, 0.2, 1e-9  # of SIFT; what keeps lengths of 0 from dividing
+_BATCH = 512  # patches
+_CODED_AT_ONCE = 2**14  # patches
+_N_ANGLES = 8  # of SIFT
+_CLIP = 0.2  # of SIFT
+_TINY = 1e-9  # is added to lengths that may be 0 and divide
 _CS = (0.01, 0.1, 1.0, 10.0)  # as ours
 
 
