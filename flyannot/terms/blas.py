@@ -14,13 +14,14 @@ _memory = local()  # of each thread
 
 
 def scratch_array(name, shape):
-    """Return an array with any contents, which this thread gets again when it asks for the same name.
+    """Return an array, zeros at first, which this thread gets again when it asks for the same name.
 
-    The first use of new memory takes longer than the sums of a Newton step.
+    The first use of new memory takes longer than the sums of a Newton step.  Of symmetric matrices only one
+    triangle is written; zeros in the other one cannot overflow when they are multiplied.
     """
     size = math.prod(shape)
     if len(getattr(_memory, name, ())) < size:
-        setattr(_memory, name, np.empty(size))
+        setattr(_memory, name, np.zeros(size))
     return getattr(_memory, name)[:size].reshape(shape)
 
 
