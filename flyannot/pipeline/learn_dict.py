@@ -296,8 +296,13 @@ def _unscaled(records, samples):
 def _summary(name, D, records, count, *, words):
     """Return a line on one dictionary: its numbers of atoms and of samples.
 
-    name : of the dictionary; D : its atoms; records : list of EpochRecord; count : number of samples; words :
-    one sample, and several
+    Parameters
+    ----------
+    name : str, the name of the dictionary
+    D : array (n_atoms, n_features), its atoms
+    records : list of EpochRecord
+    count : int, the number of samples
+    words : what one sample is called, and what several are
     """
     n_unused = records[-1].n_unused_atoms
     unused = f", {n_unused:,} of them unused" if n_unused else ""
@@ -450,14 +455,13 @@ def _visit_part(task):
 
 
 def _restore_progress(progress, state, records):
-    """Return the progress of data-parallel learning as the checkpoint has it.
-
-    `progress` without a checkpoint.
+    """Return the LearningProgress that a checkpoint holds, or `progress` if there is no checkpoint.
 
     Parameters
     ----------
-    progress : the progress at the start
-    state : dict of arrays, and records : list, as `_Checkpoint.read` returns
+    progress : LearningProgress at the start
+    state : dict of arrays, as `_Checkpoint.read` returns; empty without a checkpoint
+    records : list of EpochRecord, as `_Checkpoint.read` returns
     """
     if not state:
         return progress
