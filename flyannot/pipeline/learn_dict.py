@@ -173,9 +173,8 @@ def _dictionary_task(out, header, dictionaries, open_samples, inputs):
             for stage_range, (D, records, n_samples) in runs.items():
                 write_dictionary(file, stage_range, D, records, n_patches=n_samples)
         remove_parts(out)
-        words = ("row", "rows") if "matrix" in header.inputs else ("patch", "patches")
-        summary = "\n".join(_summary(join_name(ranges), *run, words=words) for ranges, run in learned.items())
-        return Outcome(out, True, summary)
+        summary = [_summary(samples, *run) for (samples, _), run in zip(wanted, learned.values())]
+        return Outcome(out, True, "\n".join(summary))
 
     trace = out.with_suffix(".trace.csv")
     return FileTask(out, header, make, inputs, tables={trace: ("stage_range", "epoch", "objective")})
@@ -297,20 +296,21 @@ def _unscaled(records, samples):
     return [unscaled_record(record, samples.scale) for record in records]
 
 
-def _summary(name, D, records, count, *, words):
+def _summary(samples, D, records, count):
     """Return a line on one dictionary: its numbers of atoms and of samples.
 
     Parameters
     ----------
-    name : str, the name of the dictionary
+    samples : PatchSamples or MatrixSamples
     D : array (n_atoms, n_features), its atoms
     records : list of EpochRecord
-    count : int, the number of samples
-    words : what one sample is called, and what several are
+    count : int, the number of samples that it was learned from
     """
     n_unused = records[-1].n_unused_atoms
     unused = f", {n_unused:,} of them unused" if n_unused else ""
-    return f"{name:>5}: {pluralise(len(D), 'atom')} from {pluralise(count, *words)}{unused}"
+    learned_from = f"{count:,} of " if count < len(samples) else ""
+    all_samples = pluralise(len(samples), *samples.words)
+    return f"{samples.name:>5}: {pluralise(len(D), 'atom')} from {learned_from}{all_samples}{unused}"
 
 
 @dataclass(frozen=True)
