@@ -15,13 +15,7 @@ from flyannot.terms.options import TrainOptions
 
 
 @click.command("evaluate", cls=Command)
-@click.argument(
-    "scored",
-    type=IN_FILE,
-    nargs=-1,
-    required=True,
-    metavar="FEATURES|PREDICTIONS...",
-)
+@click.argument("scored", type=IN_FILE, nargs=-1, required=True, metavar="FEATURES|PREDICTIONS...")
 @click.argument("annotations", type=IN_FILE)
 @click.option(
     "--model",
@@ -71,12 +65,7 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
         )
     else:
         evaluation = build_evaluation(
-            scored,
-            annotations,
-            options=options,
-            train=train,
-            seed=seed,
-            stage_ranges=selection.stage_range,
+            scored, annotations, options=options, train=train, seed=seed, stage_ranges=selection.stage_range
         )
     if json_file is None or str(json_file) == "-":
         result = evaluation.result(execution)

@@ -19,9 +19,7 @@ _THUMBNAIL = re.compile(
     r"(?P<before>thumb(?:nail)?[-_ .])?(?P<stem>.+?)(?P<after>[-_ .](?:s|small|tn|thumb(?:nail)?))?",
     re.I | re.DOTALL,
 )
-_OF_REPORT = re.compile(
-    r".*\.html-files-[0-9a-f]+", re.DOTALL
-)  # the folder beside a report, with its pictures
+_OF_REPORT = re.compile(r".*\.html-files-[0-9a-f]+", re.DOTALL)  # the folder of pictures beside a report
 _MOST_ROWS = 20  # of a table in which names of pictures are searched
 _MOST_FOLDERS = 1000  # folders below in which pictures are counted
 _TAKE_THEM = "to take them: --recursive, or in a run --set select.recursive=true"

@@ -84,10 +84,8 @@ def _is_in_data_set(out, folders):
     """
     if not folders:
         return False
-    names = {
-        Path(os.path.realpath(out)),
-        Path(os.path.realpath(out.parent)) / out.name,
-    }  # a picture may be a link
+    # A picture may be a link.
+    names = {Path(os.path.realpath(out)), Path(os.path.realpath(out.parent)) / out.name}
     above = {parent for name in names for parent in name.parents}
     if (names | above) & {folder / "images" for folder in folders}:
         return True

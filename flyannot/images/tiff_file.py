@@ -37,18 +37,8 @@ _ORIENTATION = 274
 _INK_SET = 332
 _NOT_CMYK = 2
 _FAX = range(2, 5)  # compressions, whose white is 0 unless the file says otherwise
-_BYTEWISE = {
-    1,
-    2,
-    3,
-    4,
-    5,
-    8,
-    32773,
-    32946,
-    34925,
-    50000,
-}  # compressions that unpack to as many bytes as are asked for
+# Compressions that unpack to as many bytes as are asked for.
+_BYTEWISE = {1, 2, 3, 4, 5, 8, 32773, 32946, 34925, 50000}
 # Compressions by pictures of a format, which are unpacked to the size and colours that they say themselves.
 _OLD_JPEG = 6  # without a header of its own
 _END_OF_JPEG = b"\xff\xd9"

@@ -61,15 +61,8 @@ from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import novelty_warnings
 
 log = logging.getLogger("flyannot")
-_OF_TERMS = (
-    "probability_threshold",
-    "is_learned",
-    "n_genes",
-    "auc",
-    "auc_low",
-    "auc_high",
-    "precision",
-)  # attributes of Model
+# Attributes of Model.
+_OF_TERMS = ("probability_threshold", "is_learned", "n_genes", "auc", "auc_low", "auc_high", "precision")
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # columns of a predictions table
 
 
@@ -166,9 +159,8 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         earlier = None if embryo_table_path(out, header.options) else find_earlier()
         read = [model, *([made[0]] if reused else []), *([out] if earlier else [])]
         found = in_parts.parts(share, (model, reused, is_foreign, earlier), read)
-        return (
-            [part.with_image_digests() for part in found] if reused else found
-        )  # a run remembers the digests of images
+        # A run remembers the digests of images.
+        return [part.with_image_digests() for part in found] if reused else found
 
     def write_beside():
         write_predictions_table(out, ids)

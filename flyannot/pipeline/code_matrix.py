@@ -161,9 +161,8 @@ def _summarise(out):
         (stage_range,) = stored.stage_ranges
         gaps = stored.read_array(stage_range, "gap")
         n_nonzeros = len(stored.datasets(stage_range)["data"])
-        n_inexact = len(
-            unconverged_rows(gaps, (1 + 1e-6) * stored.options["code"]["tol"])
-        )  # gaps are rounded
+        most = (1 + 1e-6) * stored.options["code"]["tol"]  # gaps are rounded
+        n_inexact = len(unconverged_rows(gaps, most))
     line = f"{stage_range:>5}: {pluralise(len(gaps), 'row')}, {n_nonzeros / len(gaps):.1f} non-zeros each"
     return (
         f"{line}; {pluralise(n_inexact, 'code misses', 'codes miss')} --tol, see gap" if n_inexact else line

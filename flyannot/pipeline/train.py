@@ -202,9 +202,8 @@ def _train_stage_range(curated, features, options, fit_options, rng):
     known = {"genes": rows.genes, "observed": rows.observed[:, kept]}
     model = fit_model(options.method, rows.X, rows.Y[:, kept], **known, rng=rng, options=fit_options)
     model = replace(model, scorer=rows.in_features(model.scorer))
-    known = _known_images(
-        features, curated.groups, rng
-    )  # after the fit, so that the fit draws the same random numbers as before
+    # This comes after the fit, so that the fit draws the same random numbers as in earlier versions.
+    known = _known_images(features, curated.groups, rng)
     return _StageRangeModel([curated.terms[j] for j in kept], model, frozenset(genes), known)
 
 

@@ -90,10 +90,7 @@ def format_comparison(comparison, names):
     if comparison["mean"]:
         mean_of = f"mean of {pluralise(len(comparison['terms']), 'term')}"
         lines += [lines[4], _comparison_line(mean_of, comparison["mean"])]
-    lines += [
-        "",
-        "Bootstrap over genes, the same ones for A and B.  p: two-sided, for no difference.",
-    ]
+    lines += ["", "Bootstrap over genes, the same ones for A and B.  p: two-sided, for no difference."]
     return "\n".join(lines)
 
 

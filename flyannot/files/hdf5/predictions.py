@@ -9,12 +9,7 @@ _TERMS = {"threshold": "f8", "is_learned": "u1", "n_genes": "i4"}
 _TERMS |= dict.fromkeys(("auc", "auc_low", "auc_high", "precision"), "f8")
 _MATRICES = {"decision_value": "f8", "probability": "f8", "answer_threshold": "f8"}
 _MATRICES |= {"yes": "u1", "undetermined": "u1"}
-_OF_RUN = {
-    "held_out": "u1",
-    "model_probability": "f8",
-    "curated": "i1",
-    "answer_before": "i1",
-}
+_OF_RUN = {"held_out": "u1", "model_probability": "f8", "curated": "i1", "answer_before": "i1"}
 
 
 def write_predictions(file, stage_range, columns, group_of_image, groups, predicted):

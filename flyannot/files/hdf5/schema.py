@@ -40,10 +40,7 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         "first": ("i", ("n_images+1",)),
         "n_candidates": ("i", ("n_images",)),
     },
-    "dictionary": {
-        "D": ("f", ("n_atoms", "n_features")),
-        **_TRACE,
-    },
+    "dictionary": {"D": ("f", ("n_atoms", "n_features")), **_TRACE},
     "checkpoint": {**_TRACE, "trace/seconds": ("f", _EPOCHS)},  # the arrays of a learner are under state/
     "features": {
         **_IMAGES,
