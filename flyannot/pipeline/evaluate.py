@@ -48,7 +48,7 @@ from flyannot.terms.training_set import (
     ENOUGH_GROUPS,
     annotated_groups,
     build_training_set,
-    default_min_groups_from_columns,
+    default_min_groups,
     observed_terms,
     truth_matrix,
 )
@@ -266,7 +266,7 @@ class CrossValidation(Evaluation):
         train, options = adapted_options(self.train), self.options
         if train.min_groups is None or options.folds is None:
             annotations = annotations or self.read_annotations()[0]
-            enough = default_min_groups_from_columns(self.read_columns(), annotations, train.exclude_terms)
+            enough = default_min_groups(self.read_columns(), annotations, train.exclude_terms)
             train = replace(train, min_groups=train.min_groups or enough)
             options = replace(options, folds=options.folds or enough)
         return replace(self, train=train, options=options)
@@ -286,11 +286,10 @@ class CrossValidation(Evaluation):
         if train.adapt:
             with open_compatible(self.paths, "features") as files:
                 _, bases = load_base_models(train.adapt, files)
-        curated = {
-            s: build_training_set(columns, annotations, s, train) for s, (columns, _) in loaded.items()
-        }
+        columns = {s: of_range for s, (of_range, _) in loaded.items()}
+        curated = {s: build_training_set(of_range, annotations, s, train) for s, of_range in columns.items()}
         curated = {s: groups for s, groups in curated.items() if len(groups)}
-        covered = coverage_notes_from_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
+        covered = coverage_notes_from_columns(columns, annotations)
         if not curated:
             for note in covered:
                 log.info("note: %s", note)
@@ -325,7 +324,7 @@ class CrossValidation(Evaluation):
         count.finish()
         how = "nested: within the training genes of each fold of a" if options.nested else "a"
         split = f"{n_folds}-fold cross-validation, split by gene over all stage ranges"
-        is_drawn = has_synthetic_images(columns for columns, _ in loaded.values())
+        is_drawn = has_synthetic_images(columns.values())
         notes = [f"{how} {split}: {len(genes)} genes", *covered]
         result = score_terms(outcomes) | {"notes": notes, "synthetic": is_drawn, "evaluated": evaluated}
         if before:

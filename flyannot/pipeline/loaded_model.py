@@ -8,9 +8,9 @@ import numpy as np
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.encoder import Encoder
+from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.model import (
-    read_atoms,
     read_classifier,
     read_classifier_name,
     read_terms,
@@ -132,7 +132,7 @@ def require_same_encoding(model, features):
     learned, made = (encoding_options(stored.options) for stored in (model, features))
     changes = "; ".join(describe_changes(learned, made))
     for s in (s for s in features.stage_ranges if s in model.stage_ranges and not changes):
-        if not np.array_equal(read_atoms(model, s), features.read_array(s, "D")):
+        if not np.array_equal(read_dictionary(model, s), read_dictionary(features, s)):
             changes = f"another dictionary of {s}"
     if changes:
         raise DataError(

@@ -31,7 +31,7 @@ from flyannot.terms.adaptation import Adapter
 from flyannot.terms.answers import model_terms
 from flyannot.terms.model import Model, empty_model, fit_model, untrainable_reason
 from flyannot.terms.scorer import list_observed_rows
-from flyannot.terms.training_set import build_training_set, default_min_groups_from_columns, observed_terms
+from flyannot.terms.training_set import build_training_set, default_min_groups, observed_terms
 from flyannot.terms.unlikeness import NoveltyReference
 
 log = logging.getLogger("flyannot")
@@ -91,7 +91,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         chosen = choose_stage_ranges(files, stage_ranges)
         if options.min_groups is None:
             columns = {s: StoredFeatures(files, s).columns for s in chosen}
-            enough = default_min_groups_from_columns(columns, annotations, options.exclude_terms)
+            enough = default_min_groups(columns, annotations, options.exclude_terms)
             options = replace(options, min_groups=enough)
         digests = digests_by_path(files)
         made_with = files[0].options | {"train": options.to_header() | {"stage_ranges": chosen}}
@@ -149,13 +149,10 @@ def _train(files, annotations, stage_ranges, options, seed, execution, bases):
     trained : dict, stage range -> _StageRangeModel, also of stage ranges that only the model to adapt has
     """
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
-    for note in coverage_notes_from_columns(
-        {s: stored.columns for s, stored in features.items()}, annotations
-    ):
+    columns = {s: stored.columns for s, stored in features.items()}
+    for note in coverage_notes_from_columns(columns, annotations):
         log.info("note: %s", note)
-    curated = {
-        s: build_training_set(stored.columns, annotations, s, options) for s, stored in features.items()
-    }
+    curated = {s: build_training_set(of_range, annotations, s, options) for s, of_range in columns.items()}
     n_terms = sum(len(groups.terms) for groups in curated.values())
     count = ProgressCount(execution.progress, n_terms, "term")
     fit_options = options.fit_options(execution.jobs, on_terms=count.add)

@@ -225,7 +225,7 @@ def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
     with create_stored_file(tmp_path / "m.h5", header("model")) as file:
         model.write_model(file, "4-6", D, ["gap", "pole cell"][:n_terms], "svm", arrays, {"Dl", "β"}, KNOWN)
     with open_stored_file(tmp_path / "m.h5", "model") as stored:
-        same(model.read_atoms(stored, "4-6"), D)
+        same(read_dictionary(stored, "4-6"), D)
         assert model.read_terms(stored, "4-6") == ["gap", "pole cell"][:n_terms]
         assert model.read_train_genes(stored, "4-6") == {"Dl", "β"}
         assert model.read_classifier_name(stored, "4-6") == "svm"

@@ -42,7 +42,7 @@ def write_dictionary(file, stage_range, D, records, *, n_patches):
 
 
 def read_dictionary(stored, stage_range):
-    """Return the atoms of a stage range, array (n_atoms, n_features), of an open dictionary file."""
+    """Return the atoms of a stage range of an open file that has them, array (n_atoms, n_features)."""
     return stored.read_array(stage_range, "D")
 
 
