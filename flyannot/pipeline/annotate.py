@@ -307,7 +307,7 @@ def _find_refusal(loaded, gene, quality_warnings, is_trained_on):
 
     Parameters
     ----------
-    loaded : LoadedModel of the stage range
+    loaded : StageRangeModel of the stage range
     gene : str, the identifier of the gene
     quality_warnings : str, the quality warnings of the image
     is_trained_on : bool, whether the model learned from the image if it learned from the gene
@@ -322,7 +322,7 @@ def _predict_groups(loaded, columns, features, header):
 
     Parameters
     ----------
-    loaded : LoadedModel of the stage range
+    loaded : StageRangeModel of the stage range
     columns : dict of the columns of the images
     features : float array (n_images, n_features)
     header : Header of the predictions

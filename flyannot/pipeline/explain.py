@@ -127,7 +127,7 @@ def _explain_group(loaded, images, terms):
 
     Parameters
     ----------
-    loaded : LoadedModel
+    loaded : StageRangeModel
     images : list of Image of the group
     terms : list of names; if empty, the three most probable terms
     """
@@ -166,7 +166,7 @@ def _warn_of_pictures(loaded, images, columns, warnings, features):
 
     Parameters
     ----------
-    loaded : LoadedModel
+    loaded : StageRangeModel
     images : list of Image
     columns : dict of their columns
     warnings : list of their quality warnings

@@ -150,9 +150,6 @@ class _Fetch:
                 fix="try again later, or name the site's address with --base-url (in a run, fetch.base-url)",
             ) from None
 
-    def _get_image(self, name):
-        self._get(name, bdgp_site.validate_downloaded_image, bdgp_site.MAX_IMAGE_BYTES)
-
     def _get(self, name, check, most_bytes):
         self._downloader.get(self._url(name), self._folder / name, check, most_bytes=most_bytes)
 
@@ -166,7 +163,8 @@ class _Fetch:
         n_silent = 0
         threads = ThreadPoolExecutor(self._policy.connections)
         try:
-            futures = {threads.submit(self._get_image, name): name for name in names}
+            how = bdgp_site.validate_downloaded_image, bdgp_site.MAX_IMAGE_BYTES
+            futures = {threads.submit(self._get, name, *how): name for name in names}
             for n, future in enumerate(as_completed(futures), start=1):
                 try:
                     future.result()

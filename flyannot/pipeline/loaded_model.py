@@ -29,10 +29,10 @@ from flyannot.terms.unlikeness import ARRAYS, NoveltyReference
 
 
 @dataclass(frozen=True)
-class LoadedModel:
+class StageRangeModel:
     """The model of one stage range, with all that leads from pictures to decision values.
 
-    encoder : Encoder; None if the model was trained on imported features
+    encoder : Encoder; None if the model was trained on imported features, or just now
     terms : list of str
     model : Model
     train_genes : frozenset of the identifiers of the training genes
@@ -62,7 +62,7 @@ def load_model(path, digest, stage_range):
     encoder = None if is_imported(stored) else build_encoder(stored, stage_range)
     n_features = encoder.n_features if encoder else imported_width(stored)
     known = read_training_image_arrays(stored, stage_range, ARRAYS)
-    return LoadedModel(
+    return StageRangeModel(
         encoder,
         read_terms(stored, stage_range),
         _classifier(stored, stage_range, n_features),
@@ -176,7 +176,7 @@ def load_base_models(path, files):
     Returns
     -------
     digests : list with the digest of the model file; empty without a model
-    models : dict, stage range -> LoadedModel; empty without a model
+    models : dict, stage range -> StageRangeModel; empty without a model
     """
     if path is None:
         return [], {}

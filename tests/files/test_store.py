@@ -424,7 +424,7 @@ NUMBERS = [np.ones(shape, "f4") for shape in ((0,), (0, 3), (3, 0), (0, 0), (1,)
 def test_arrays_without_rows_or_columns_and_empty_and_long_texts_survive(tmp_path, values):
     with create_stored_file(tmp_path / "f.h5", header("checkpoint")) as file:
         for name, (kind, _) in SCHEMAS["checkpoint"].items():
-            write_array(file.require_group("4-6"), name, np.zeros(1, f"{kind}8"))
+            write_array(file.require_group("4-6"), name, np.zeros(1, kind))
         write_array(file["4-6"], "state/a", values)
     with open_stored_file(tmp_path / "f.h5") as stored:
         same(stored.read_array("4-6", "state/a"), values)

@@ -6,19 +6,9 @@ The trace has one record for each epoch: an object with the attributes that TRAC
 
 import numpy as np
 
+from flyannot.files.hdf5.schema import TRACE_DTYPES
 from flyannot.files.hdf5.writing import write_array
 from flyannot.files.tables import write_table
-
-TRACE_DTYPES = {
-    "epoch": "i4",
-    "seconds": "f8",
-    "objective_stored": "f8",
-    "objective": "f8",
-    "gap": "f8",
-    "mean_nonzeros": "f8",
-    "n_unused_atoms": "i4",
-    "n_visits": "i8",
-}
 
 
 def write_dictionary(file, stage_range, D, records, *, n_patches):
