@@ -354,11 +354,7 @@ class Options:
 
         An option is dropped if `removed` has its name with the same value.
         """
-        return {
-            name: value
-            for name, value in table.items()
-            if name not in cls.removed or value != cls.removed[name]
-        }
+        return {name: value for name, value in table.items() if (name, value) not in cls.removed.items()}
 
     @classmethod
     def from_header(cls, header):

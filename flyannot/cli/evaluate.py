@@ -60,9 +60,8 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     execution = build_execution(run=run)
     if model:
         _refuse_trained_options()
-        evaluation = build_model_evaluation(
-            model, scored, annotations, options, train.corrections, train.adapt
-        )
+        more = options, train.corrections, train.adapt
+        evaluation = build_model_evaluation(model, scored, annotations, *more)
     else:
         evaluation = build_evaluation(
             scored, annotations, options=options, train=train, seed=seed, stage_ranges=selection.stage_range

@@ -144,9 +144,8 @@ def _describe_folders(folders, is_recursive):
         return []
     entered = [] if is_recursive else filter(_is_entered, folders)
     walked = list(islice(chain.from_iterable(map(os.walk, entered)), _MOST_FOLDERS))
-    n = sum(
-        name[0] != "." and name.lower().endswith(PICTURE_SUFFIXES) for *_, files in walked for name in files
-    )
+    names = (name for *_, files in walked for name in files)
+    n = sum(name[0] != "." and name.lower().endswith(PICTURE_SUFFIXES) for name in names)
     least = "at least " if len(walked) == _MOST_FOLDERS else ""
     pictures = f" with {least}{pluralise(n, 'picture')} ({_TAKE_THEM})" if n else ""
     return [f"{pluralise(len(folders), 'folder')}{pictures}"]

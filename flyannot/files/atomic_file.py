@@ -245,11 +245,8 @@ def explain_write_errors(path):
             fix = "free some space, or name an output on another disk; then run the same command again"
             if folder := next((p for p in Path(path).absolute().parents if p.is_dir()), None):
                 room = f" ({shutil.disk_usage(folder).free:,} bytes free in {folder})"
-        raise WriteError(
-            f"cannot write {path}: {error.strerror or str(error).splitlines()[0]}{room}",
-            fix=fix,
-            is_full=is_full,
-        ) from error
+        cause = error.strerror or str(error).splitlines()[0]
+        raise WriteError(f"cannot write {path}: {cause}{room}", fix=fix, is_full=is_full) from error
 
 
 @contextmanager

@@ -218,9 +218,7 @@ def _meaning(path, page):
     extra = tuple(page.extrasamples)
     if not extra and colours == "rgb" and n_samples == 4:
         extra = (2,)  # as viewers take it
-    kinds = [
-        (number, _ALPHA[kind]) for number, kind in enumerate(extra, N_COLOURS[colours]) if kind in _ALPHA
-    ]
+    kinds = [(i, _ALPHA[kind]) for i, kind in enumerate(extra, N_COLOURS[colours]) if kind in _ALPHA]
     return colours, kinds[0] if kinds else None
 
 
@@ -228,9 +226,8 @@ def _sample_axis(page):
     """Return a list with the Axis of grey samples that are channels, or an empty list."""
     is_grey = _COLOURS.get(_photometric(page)) == "grey"
     has_alpha = any(kind in _ALPHA for kind in page.extrasamples)
-    return name_axes(
-        [("C", page.samplesperpixel)] if is_grey and page.samplesperpixel > 1 and not has_alpha else []
-    )
+    has_channels = is_grey and page.samplesperpixel > 1 and not has_alpha
+    return name_axes([("C", page.samplesperpixel)] if has_channels else [])
 
 
 def _palette(path, tags):

@@ -228,9 +228,8 @@ def _evaluated_names(groups, images, evaluated):
     evaluated : set of the names of the images that were cross-validated
     """
     is_evaluated = [image in evaluated for image in images]
-    return [
-        name if all(is_evaluated[i] for i in rows) else "" for name, rows in zip(groups.name, groups.rows)
-    ]
+    is_whole = [all(is_evaluated[i] for i in rows) for rows in groups.rows]
+    return [name if whole else "" for name, whole in zip(groups.name, is_whole)]
 
 
 def _matching_entries(names, other_names, terms, other_terms):

@@ -113,15 +113,9 @@ def build_model_evaluation(model, paths, annotations_csv, options, corrections=(
                 f"{model} was trained on other {role}, so the scores would belong to another model",
                 fix=f"name the {role} that it was trained on, or leave out --model",
             )
-    return CrossValidation(
-        paths=tuple(paths),
-        annotations_csv=annotations_csv,
-        train=replace(train, corrections=corrections, adapt=adapt),
-        options=options,
-        seed=seed,
-        stage_ranges=stage_ranges,
-        model=digest,
-    )
+    train = replace(train, corrections=corrections, adapt=adapt)
+    more = {"train": train, "options": options, "seed": seed, "stage_ranges": stage_ranges, "model": digest}
+    return CrossValidation(paths=tuple(paths), annotations_csv=annotations_csv, **more)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -366,9 +360,8 @@ class HeldOutTest(Evaluation):
             return None
         notes = [f"predictions of a model on {pluralise(n_groups, 'annotated group')}"]
         if n_seen:
-            notes.append(
-                f"warning: the model learned from the genes of {n_seen} of them; these scores flatter it"
-            )
+            learned = f"warning: the model learned from the genes of {n_seen} of them"
+            notes.append(f"{learned}; these scores flatter it")
         more = {"notes": notes, "synthetic": has_synthetic_images(columns), "evaluated": evaluated}
         return score_terms(outcomes, excluded=self.train.exclude_terms) | more
 

@@ -48,9 +48,8 @@ class FetchTask(Task):
         copies = BDGP.options(copy=sys.platform == "win32")  # there only some users may make links
         summary = BDGP.run([str(files)], self.path, copies, force=execution.force)
         write_text(self._record, self._wanted)
-        return Outcome(
-            self.path, True, f"{fetched.summary}\n{format_import_summary(summary)}", fetched.failures
-        )
+        text = f"{fetched.summary}\n{format_import_summary(summary)}"
+        return Outcome(self.path, True, text, fetched.failures)
 
 
 def build_task(request):
@@ -189,9 +188,8 @@ class _Fetch:
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
         if missing:
             pause_s = self._policy.pause_s
+            pauses = f"with {pause_s:g} s between requests"
             connections = pluralise(self._policy.connections, "connection")
             minutes = len(missing) * pause_s / 60
-            lines.append(
-                f"at least {minutes:,.1f} minutes, with {pause_s:g} s between requests on {connections}"
-            )
+            lines.append(f"at least {minutes:,.1f} minutes, {pauses} on {connections}")
         return "\n".join(lines)

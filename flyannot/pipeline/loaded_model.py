@@ -196,7 +196,6 @@ def _classifier(stored, stage_range, n_features):
     try:
         datasets = array_schema(method)
     except InputError as error:
-        raise damaged_file_error(
-            stored.path, f"{stage_range}/method: {error.message}", stored.kind
-        ) from error
+        what = f"{stage_range}/method: {error.message}"
+        raise damaged_file_error(stored.path, what, stored.kind) from error
     return model_from_arrays(method, read_classifier(stored, stage_range, datasets, n_features))

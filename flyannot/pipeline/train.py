@@ -40,15 +40,8 @@ log = logging.getLogger("flyannot")
 def build_task(request):
     """Build the Task that trains models, for a StepRequest of `flyannot train`."""
     (annotations,) = request.inputs["annotations"]
-    stage_ranges = request.selection.stage_range
-    return train_task(
-        request.inputs["features"],
-        annotations,
-        request.out,
-        request.options,
-        seed=request.seed,
-        stage_ranges=stage_ranges,
-    )
+    more = {"seed": request.seed, "stage_ranges": request.selection.stage_range}
+    return train_task(request.inputs["features"], annotations, request.out, request.options, **more)
 
 
 def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=None):

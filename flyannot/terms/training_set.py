@@ -202,16 +202,8 @@ def build_training_set(columns, annotations, stage_range, options):
     truth = truth_matrix(carried, terms)
     observed = observed_terms(groups, annotations, stage_range, terms)
     reasons = [_exclusion_reason(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
-    genes = groups.gene_ids
-    return TrainingSet(
-        X=np.empty((len(groups), 0)),
-        Y=truth,
-        genes=genes,
-        terms=terms,
-        reasons=reasons,
-        groups=groups,
-        observed=observed,
-    )
+    more = {"reasons": reasons, "groups": groups, "observed": observed}
+    return TrainingSet(X=np.empty((len(groups), 0)), Y=truth, genes=groups.gene_ids, terms=terms, **more)
 
 
 def default_min_groups(columns_of, annotations, excluded=()):

@@ -120,9 +120,8 @@ def format_readme(options, seed):
     genes = pluralise(options.n_genes, "gene")
     images = pluralise(options.max_images, "image")
     chosen = f"{genes}, at most {images} of a group, seed {seed}"
-    return _README.format(
-        edition=_EDITION, options=f"{chosen}, stage ranges {', '.join(options.stage_range)}"
-    )
+    stages = f"stage ranges {', '.join(options.stage_range)}"
+    return _README.format(edition=_EDITION, options=f"{chosen}, {stages}")
 
 
 def draw_group(gene, stage_range, seed, max_images):

@@ -93,9 +93,6 @@ def write_trace(path, records_of):
     path : Path of the table
     records_of : dict, stage range -> list of trace records, one for each epoch
     """
-    rows = (
-        (s, *(f"{getattr(r, n):.6g}" for n in TRACE_DTYPES))
-        for s, records in records_of.items()
-        for r in records
-    )
+    records = ((s, record) for s, some in records_of.items() for record in some)
+    rows = ((s, *(f"{getattr(record, n):.6g}" for n in TRACE_DTYPES)) for s, record in records)
     write_table(path, ("stage_range", *TRACE_DTYPES), rows)

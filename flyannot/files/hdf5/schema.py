@@ -19,16 +19,8 @@ IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source", "place", "q
 _IMAGES = dict.fromkeys(IMAGE_COLUMNS, ("S", ("n_images",)))
 _CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of the LARGE_DATASETS rows of each image
 # The columns of the trace of dictionary learning, with their types.
-TRACE_DTYPES = {
-    "epoch": "i4",
-    "seconds": "f8",
-    "objective_stored": "f8",
-    "objective": "f8",
-    "gap": "f8",
-    "mean_nonzeros": "f8",
-    "n_unused_atoms": "i4",
-    "n_visits": "i8",
-}
+TRACE_DTYPES = {"epoch": "i4", "seconds": "f8", "objective_stored": "f8", "objective": "f8", "gap": "f8"}
+TRACE_DTYPES |= {"mean_nonzeros": "f8", "n_unused_atoms": "i4", "n_visits": "i8"}
 _CHECKPOINT = {f"trace/{name}": (dtype, ("n_epochs",)) for name, dtype in TRACE_DTYPES.items()}
 _TRACE = {name: known for name, known in _CHECKPOINT.items() if name != "trace/seconds"}
 _ANSWERS = ("n_groups", "n_terms")

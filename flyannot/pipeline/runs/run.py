@@ -129,9 +129,8 @@ def with_base_model(configuration):
         return configuration
     train = adapted_options(train)
     with open_stored_file(train.adapt, "model") as stored:
-        made = {
-            kind.table: read_options(stored, kind) for kind in (ExtractOptions, LearnOptions, PoolOptions)
-        }
+        kinds = ExtractOptions, LearnOptions, PoolOptions
+        made = {kind.table: read_options(stored, kind) for kind in kinds}
     return replace(configuration, options={**configuration.options, **made, "train": train})
 
 
