@@ -72,7 +72,6 @@ class TextType(OptionType):
         return value
 
 
-@dataclass(frozen=True)
 class PathType(OptionType):
     """The type of an option whose value is a path.
 
@@ -91,14 +90,12 @@ class PathType(OptionType):
         return str(value)
 
 
-@dataclass(frozen=True)
 class OutputPathType(PathType):
     """The type of an option whose value is a path that the command writes; other paths are inputs."""
 
     name = "FOLDER"
 
 
-@dataclass(frozen=True)
 class FlagType(OptionType):
     """The type of an option that is true or false.
 
@@ -358,11 +355,7 @@ class Options:
 
         An option is dropped if `removed` has its name with the same value.
         """
-        return {
-            name: value
-            for name, value in table.items()
-            if name not in cls.removed or value != cls.removed[name]
-        }
+        return {name: value for name, value in table.items() if (name, value) not in cls.removed.items()}
 
     @classmethod
     def from_header(cls, header):
@@ -389,7 +382,7 @@ class Options:
         Options that are declared with `in_header=False` are left out.
         """
         return {
-            _header_name(entry): _value_to_json(entry, value)
+            _header_name(entry): None if value is None else entry.metadata["kind"].to_json(value)
             for entry in _header_fields(self)
             if (value := getattr(self, entry.name)) != entry.default
             or entry.metadata["in_header"] != UNLESS_DEFAULT
@@ -463,8 +456,3 @@ def _header_fields(options):
 def _header_name(entry):
     """Return the name that an option, given as its dataclass field, has in the headers of output files."""
     return entry.metadata["kept_as"] or entry.name
-
-
-def _value_to_json(entry, value):
-    """Convert the value of an option, given as its dataclass field, to a JSON value; None stays None."""
-    return None if value is None else entry.metadata["kind"].to_json(value)

@@ -39,9 +39,7 @@ COMMANDS: dict = {
         "fetch": ("fetch", "Download published images and tables."),
         "import": ("import_", "Convert published data, or vectors of other programs."),
     },
-    "Measure": {
-        "compare": ("compare", "Compare the scores of two configurations."),
-    },
+    "Measure": {"compare": ("compare", "Compare the scores of two configurations.")},
 }
 
 

@@ -15,13 +15,7 @@ from flyannot.terms.options import TrainOptions
 
 
 @click.command("evaluate", cls=Command)
-@click.argument(
-    "scored",
-    type=IN_FILE,
-    nargs=-1,
-    required=True,
-    metavar="FEATURES|PREDICTIONS...",
-)
+@click.argument("scored", type=IN_FILE, nargs=-1, required=True, metavar="FEATURES|PREDICTIONS...")
 @click.argument("annotations", type=IN_FILE)
 @click.option(
     "--model",
@@ -66,17 +60,11 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     execution = build_execution(run=run)
     if model:
         _refuse_trained_options()
-        evaluation = build_model_evaluation(
-            model, scored, annotations, options, train.corrections, train.adapt
-        )
+        more = options, train.corrections, train.adapt
+        evaluation = build_model_evaluation(model, scored, annotations, *more)
     else:
         evaluation = build_evaluation(
-            scored,
-            annotations,
-            options=options,
-            train=train,
-            seed=seed,
-            stage_ranges=selection.stage_range,
+            scored, annotations, options=options, train=train, seed=seed, stage_ranges=selection.stage_range
         )
     if json_file is None or str(json_file) == "-":
         result = evaluation.result(execution)

@@ -74,9 +74,6 @@ def _format(explained, names):
         )
         patches = pluralise(len(contribution), "patch", "patches")
         lines.append(f"  {name}: {contribution.sum():+.4f} from {patches}")
-        lines.append(
-            f"      {strongest}"
-            if strongest
-            else "      no patch of this image gives the largest value of any feature"
-        )
+        none = "no patch of this image gives the largest value of any feature"
+        lines.append(f"      {strongest or none}")
     return "\n".join(lines)

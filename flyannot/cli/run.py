@@ -37,11 +37,7 @@ class ShareType(click.ParamType):
 
 @click.command("run", cls=Command)
 @click.argument("config", type=IN_FILE, required=False)
-@click.option(
-    "--demo",
-    is_flag=True,
-    help="Run the demo: synthetic embryos, results in demo-output.",
-)
+@click.option("--demo", is_flag=True, help="Run the demo: synthetic embryos, results in demo-output.")
 @output_data_set_option
 @out_folder_option("The folder for all results (overrides CONFIG).", required=False)
 @settings_option
@@ -83,11 +79,7 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     from flyannot.files.atomic_file import lock_output
     from flyannot.jobs.environment import configurations_folder
     from flyannot.pipeline.engine.task import run_task_share
-    from flyannot.pipeline.runs.configuration import (
-        RECORD,
-        read_configuration,
-        write_record,
-    )
+    from flyannot.pipeline.runs.configuration import RECORD, read_configuration, write_record
     from flyannot.pipeline.runs.run import (
         build_run_task,
         check_run,

@@ -34,12 +34,8 @@ def build_step_command(step):
         try:
             outcome = run_task(task, execution)
         except NoUsableImage as error:  # the output of before stays, and the table says why
-            record_failures(
-                out.with_name(FAILURES),
-                step.name,
-                Outcome(out, False, "", (*task.left_out, *error.failures)),
-                task.images,
-            )
+            failed = Outcome(out, False, "", (*task.left_out, *error.failures))
+            record_failures(out.with_name(FAILURES), step.name, failed, task.images)
             raise
         code = log_outcome(outcome, images=task.images)
         if page:
@@ -52,14 +48,12 @@ def build_step_command(step):
         function = click.option("--page", is_flag=True, help=page)(function)
     if step.is_seeded:
         function = seed_option(function)
-    function = add_options(options=step.options, selection=(Selection, step.selects), run=RunOptions)(
-        function
-    )
+    with_options = add_options(options=step.options, selection=(Selection, step.selects), run=RunOptions)
+    function = with_options(function)
     function = out_option(f"The {step.kind or step.makes} file to write.")(function)
     for read in reversed([read for read in step.reads if read.is_argument]):
         n = -1 if read.several else 1
         kind = ModelFile() if read.holds == "model" else IN_FILE
         function = click.argument(read.name, type=kind, nargs=n, required=True)(function)
-    return click.command(step.name, cls=Command, help=step.help or f"{step.about}\n\n\b\nExample:\n")(
-        function
-    )
+    text = step.help or f"{step.about}\n\n\b\nExample:\n"
+    return click.command(step.name, cls=Command, help=text)(function)

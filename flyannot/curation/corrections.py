@@ -171,11 +171,8 @@ def _possible_dates(text):
     if serial := parse_serial_date(text):
         return [date.fromisoformat(serial)]
     if match := _DATE_WITH_NAME.fullmatch(text):
-        return (
-            [date(_full_year(match[1]), *parse_spreadsheet_date(text))]
-            if parse_spreadsheet_date(text)
-            else []
-        )
+        month_and_day = parse_spreadsheet_date(text)
+        return [date(_full_year(match[1]), *month_and_day)] if month_and_day else []
     if not (match := _DATE.fullmatch(text)):
         return []
     first = int(match[1])
@@ -273,11 +270,8 @@ _CONFLICTS = {
 def describe_changes(changes):
     """Describe the changes of `apply_corrections`: a line with counts, and a line for each conflict."""
     n = sum(len(changes[kind]) for kind in (*_COUNTED, "confirmed", "older", "contested"))
-    parts = [
-        f"{len(changes[kind])} {word}{_list_terms(changes[kind])}"
-        for kind, word in _COUNTED.items()
-        if changes[kind]
-    ]
+    counted = ((changes[kind], word) for kind, word in _COUNTED.items())
+    parts = [f"{len(some)} {word}{_list_terms(some)}" for some, word in counted if some]
     parts += [f"{len(changes['confirmed'])} as before"] if changes["confirmed"] else []
     lines = [f"{pluralise(n, 'reviewed term')}: {', '.join(parts) or 'nothing changed'}"]
     if n_genes := len({correction.key[:2] for correction in changes["of_new_genes"]}):

@@ -211,9 +211,8 @@ class Annotations:
 
     def counts(self, stage_range: str) -> Counter[str]:
         """Count the genes of each term in a stage range."""
-        return Counter(
-            term for (_, where), terms in self.terms_by_gene.items() if where == stage_range for term in terms
-        )
+        of_genes = (terms for (_, s), terms in self.terms_by_gene.items() if s == stage_range)
+        return Counter(term for terms in of_genes for term in terms)
 
 
 def read_annotations(

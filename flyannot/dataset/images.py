@@ -27,12 +27,7 @@ from flyannot.dataset.paths import (
 from flyannot.dataset.picture_folder import find_unread_table, list_pictures
 from flyannot.files.file_kind import PICTURE_SUFFIXES
 from flyannot.files.hdf5.reading import read_unverified_kind
-from flyannot.images.address import (
-    address_from_name,
-    file_name_part,
-    image_path,
-    photograph_name,
-)
+from flyannot.images.address import address_from_name, file_name_part, image_path, photograph_name
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo
 from flyannot.images.quality import find_refusal

@@ -265,9 +265,7 @@ def add_parent_terms(annotations, ontology):
         }
 
     return replace(
-        annotations,
-        terms_by_gene=rolled_up(annotations.terms_by_gene),
-        unsure=rolled_up(annotations.unsure),
+        annotations, terms_by_gene=rolled_up(annotations.terms_by_gene), unsure=rolled_up(annotations.unsure)
     )
 
 

@@ -86,10 +86,8 @@ def note_other_tables(folder, table):
 
     folder : Path of the folder, or of a table that was named itself; table : Path of the table
     """
-    others = (
-        [path.name for path in _tables_in(folder, table.name) if path != table] if folder.is_dir() else []
-    )
-    if others:
+    tables = _tables_in(folder, table.name) if folder.is_dir() else ()
+    if others := [path.name for path in tables if path != table]:
         log.info("note: %s is read, and %s beside it is not", table.name, " and ".join(others))
 
 

@@ -19,9 +19,7 @@ _THUMBNAIL = re.compile(
     r"(?P<before>thumb(?:nail)?[-_ .])?(?P<stem>.+?)(?P<after>[-_ .](?:s|small|tn|thumb(?:nail)?))?",
     re.I | re.DOTALL,
 )
-_OF_REPORT = re.compile(
-    r".*\.html-files-[0-9a-f]+", re.DOTALL
-)  # the folder beside a report, with its pictures
+_OF_REPORT = re.compile(r".*\.html-files-[0-9a-f]+", re.DOTALL)  # the folder of pictures beside a report
 _MOST_ROWS = 20  # of a table in which names of pictures are searched
 _MOST_FOLDERS = 1000  # folders below in which pictures are counted
 _TAKE_THEM = "to take them: --recursive, or in a run --set select.recursive=true"
@@ -146,9 +144,8 @@ def _describe_folders(folders, is_recursive):
         return []
     entered = [] if is_recursive else filter(_is_entered, folders)
     walked = list(islice(chain.from_iterable(map(os.walk, entered)), _MOST_FOLDERS))
-    n = sum(
-        name[0] != "." and name.lower().endswith(PICTURE_SUFFIXES) for *_, files in walked for name in files
-    )
+    names = (name for *_, files in walked for name in files)
+    n = sum(name[0] != "." and name.lower().endswith(PICTURE_SUFFIXES) for name in names)
     least = "at least " if len(walked) == _MOST_FOLDERS else ""
     pictures = f" with {least}{pluralise(n, 'picture')} ({_TAKE_THEM})" if n else ""
     return [f"{pluralise(len(folders), 'folder')}{pictures}"]

@@ -40,11 +40,8 @@ def _split(images, key):
     of_key = defaultdict(list)
     for image in images:
         of_key[key(image)].append(image)
-    return [
-        some
-        for value, some in of_key.items()
-        if value is not None and len({image.gene_id for image in some}) > 1
-    ]
+    of_key.pop(None, None)
+    return [some for some in of_key.values() if len({image.gene_id for image in some}) > 1]
 
 
 def _n_bytes(image):

@@ -51,12 +51,8 @@ class ImagePatches:
         chosen = np.atleast_1d(np.arange(len(self))[images])
         rows = np.concatenate([np.arange(self.first[i], self.first[i + 1]) for i in chosen] or [chosen])
         counts = np.diff(self.first)[chosen]
-        return ImagePatches(
-            self.rows[rows],
-            np.concatenate([[0], np.cumsum(counts)]),
-            self.centres_px[rows],
-            self.sizes_px[chosen],
-        )
+        first = np.concatenate([[0], np.cumsum(counts)])
+        return ImagePatches(self.rows[rows], first, self.centres_px[rows], self.sizes_px[chosen])
 
     def with_rows(self, rows: Any) -> "ImagePatches":
         """Return a copy with other values for the patches, such as codes instead of descriptors.
@@ -255,6 +251,5 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 def _with_one_patch_each(rows):
     """Return codes (n_images, n_atoms) as `ImagePatches` of images that have one patch each."""
     n = rows.shape[0]
-    return ImagePatches(
-        sp.csr_matrix(rows), np.arange(n + 1), np.full((n, 2), 0.5, np.float32), np.ones((n, 2), int)
-    )
+    centres, sizes = np.full((n, 2), 0.5, np.float32), np.ones((n, 2), int)
+    return ImagePatches(sp.csr_matrix(rows), np.arange(n + 1), centres, sizes)

@@ -19,16 +19,8 @@ _JSON_FIELDS += ("decision_value", "model_probability")
 _MOST_ROWS = 1_048_576  # in a sheet of Excel
 _NO_DATE = datetime(1980, 1, 1)  # written as the date of creation, so that equal predictions give equal bytes
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
-_SUGGESTED_COLUMNS = (
-    "gene",
-    "stage_range",
-    "term",
-    "probability",
-    "precision",
-    "caution",
-    "curated",
-    "quality_warnings",
-)
+_SUGGESTED_COLUMNS = ("gene", "stage_range", "term", "probability", "precision")
+_SUGGESTED_COLUMNS += ("caution", "curated", "quality_warnings")
 _MOST_LETTERS = 40  # the width of the widest column
 
 _NOTES = {
@@ -68,10 +60,8 @@ def _stage_range_to_json(stored, stage_range, ids):
     groups, predicted = read_group_predictions(stored, stage_range)
     names = read_image_metadata(stored, stage_range)["image"]
     learned = predicted.learned
-    described = {
-        "terms": [{"term": one.term, "threshold": one.threshold} | one.evidence for one in learned],
-        "groups": [],
-    }
+    terms = [{"term": one.term, "threshold": one.threshold} | one.evidence for one in learned]
+    described = {"terms": terms, "groups": []}
     for g, rows in enumerate(groups.rows):
         answers = group_answers(stage_range, groups, predicted, g)
         group = {

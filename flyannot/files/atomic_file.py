@@ -84,10 +84,8 @@ def _is_in_data_set(out, folders):
     """
     if not folders:
         return False
-    names = {
-        Path(os.path.realpath(out)),
-        Path(os.path.realpath(out.parent)) / out.name,
-    }  # a picture may be a link
+    # A picture may be a link.
+    names = {Path(os.path.realpath(out)), Path(os.path.realpath(out.parent)) / out.name}
     above = {parent for name in names for parent in name.parents}
     if (names | above) & {folder / "images" for folder in folders}:
         return True
@@ -247,11 +245,8 @@ def explain_write_errors(path):
             fix = "free some space, or name an output on another disk; then run the same command again"
             if folder := next((p for p in Path(path).absolute().parents if p.is_dir()), None):
                 room = f" ({shutil.disk_usage(folder).free:,} bytes free in {folder})"
-        raise WriteError(
-            f"cannot write {path}: {error.strerror or str(error).splitlines()[0]}{room}",
-            fix=fix,
-            is_full=is_full,
-        ) from error
+        cause = error.strerror or str(error).splitlines()[0]
+        raise WriteError(f"cannot write {path}: {cause}{room}", fix=fix, is_full=is_full) from error
 
 
 @contextmanager

@@ -276,13 +276,8 @@ def _column_index(place):
 
 def _join_text(element):
     """Return the text of an XML element of an .xlsx file, without phonetic hints."""
-    return "".join(
-        part.text or ""
-        for run in element.iter()
-        if _tag(run) in ("r", "si", "is")
-        for part in run
-        if _tag(part) == "t"
-    )
+    runs = (run for run in element.iter() if _tag(run) in ("r", "si", "is"))
+    return "".join(part.text or "" for run in runs for part in run if _tag(part) == "t")
 
 
 def _date_styles(archive, part):
@@ -363,9 +358,7 @@ def _ods_text(cell):
         return NO_RESULT if _attribute(cell, "formula") else shown
     if kind == "date":
         return _attribute(cell, "date-value").replace("T", " ")
-    value = _attribute(
-        cell, "boolean-value" if kind == "boolean" else "time-value" if kind == "time" else "value"
-    )
+    value = _attribute(cell, f"{kind}-value" if kind in ("boolean", "time") else "value")
     return value.upper() if kind in ("boolean", "time") else _format_number(float(value))
 
 

@@ -36,9 +36,8 @@ def stated_white_level(maximum):
 
     It is the largest number of some bits: of as many as `maximum` fills, or of a camera's.
     """
-    return (
-        float(maximum) if maximum > 255 and maximum & (maximum + 1) == 0 else guess_white_level(maximum, 32)
-    )
+    fills_bits = maximum > 255 and maximum & (maximum + 1) == 0
+    return float(maximum) if fills_bits else guess_white_level(maximum, 32)
 
 
 def to_luma(pixels):

@@ -15,12 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.images.address import Axis, choose_plane, name_axes
-from flyannot.images.unreadable import (
-    MAX_PAGES,
-    UnusableImage,
-    printable_path,
-    unreadable_image_error,
-)
+from flyannot.images.unreadable import MAX_PAGES, UnusableImage, printable_path, unreadable_image_error
 from flyannot.images.xml_metadata import parse_xml
 
 MAX_FILES = 10_000  # files that the XML of a set may name

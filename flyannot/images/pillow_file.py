@@ -31,15 +31,8 @@ _COLOURS = {
     **dict.fromkeys(("RGB", "RGBA"), "rgb"),
     "CMYK": "cmyk",
 }
-_PIXEL_BYTES = {
-    "1": 1,
-    "L": 1,
-    "P": 1,
-    "I;16": 3,
-    "LA": 5,
-    "RGBA": 6,
-    "CMYK": 6,
-}  # half of what decoding takes
+# Half of the bytes that decoding a pixel takes, by Pillow's mode.
+_PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 3, "LA": 5, "RGBA": 6, "CMYK": 6}
 _ORIENTATION = 274  # tag of EXIF
 # The chunks of a PNG that Pillow needs.  Others are skipped: texts and colour profiles may be of any size.
 _PNG_CHUNKS = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"eXIf", b"acTL", b"fcTL"}

@@ -37,18 +37,8 @@ _ORIENTATION = 274
 _INK_SET = 332
 _NOT_CMYK = 2
 _FAX = range(2, 5)  # compressions, whose white is 0 unless the file says otherwise
-_BYTEWISE = {
-    1,
-    2,
-    3,
-    4,
-    5,
-    8,
-    32773,
-    32946,
-    34925,
-    50000,
-}  # compressions that unpack to as many bytes as are asked for
+# Compressions that unpack to as many bytes as are asked for.
+_BYTEWISE = {1, 2, 3, 4, 5, 8, 32773, 32946, 34925, 50000}
 # Compressions by pictures of a format, which are unpacked to the size and colours that they say themselves.
 _OLD_JPEG = 6  # without a header of its own
 _END_OF_JPEG = b"\xff\xd9"
@@ -228,9 +218,7 @@ def _meaning(path, page):
     extra = tuple(page.extrasamples)
     if not extra and colours == "rgb" and n_samples == 4:
         extra = (2,)  # as viewers take it
-    kinds = [
-        (number, _ALPHA[kind]) for number, kind in enumerate(extra, N_COLOURS[colours]) if kind in _ALPHA
-    ]
+    kinds = [(i, _ALPHA[kind]) for i, kind in enumerate(extra, N_COLOURS[colours]) if kind in _ALPHA]
     return colours, kinds[0] if kinds else None
 
 
@@ -238,9 +226,8 @@ def _sample_axis(page):
     """Return a list with the Axis of grey samples that are channels, or an empty list."""
     is_grey = _COLOURS.get(_photometric(page)) == "grey"
     has_alpha = any(kind in _ALPHA for kind in page.extrasamples)
-    return name_axes(
-        [("C", page.samplesperpixel)] if is_grey and page.samplesperpixel > 1 and not has_alpha else []
-    )
+    has_channels = is_grey and page.samplesperpixel > 1 and not has_alpha
+    return name_axes([("C", page.samplesperpixel)] if has_channels else [])
 
 
 def _palette(path, tags):

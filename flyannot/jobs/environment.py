@@ -93,9 +93,5 @@ def processor_info():
         model = match[1]
     if match := re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE):
         flags = match[1]
-    return {
-        "model": model,
-        "cores": os.cpu_count(),
-        "usable": available_cpus(),
-        "vectors": [name for name in _VECTORS if name in flags.split()],
-    }
+    vectors = [name for name in _VECTORS if name in flags.split()]
+    return {"model": model, "cores": os.cpu_count(), "usable": available_cpus(), "vectors": vectors}

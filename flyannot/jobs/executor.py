@@ -310,10 +310,7 @@ class LocalProcesses:
         _start_trackers()
         with defer_interrupts():
             self._pool = ProcessPoolExecutor(
-                n_workers,
-                initializer=_start_worker,
-                initargs=(worker_events, worker_life),
-                env=environment,
+                n_workers, initializer=_start_worker, initargs=(worker_events, worker_life), env=environment
             )
             self._pool.submit(int)  # starts all of them, while this process defers Ctrl-C
 

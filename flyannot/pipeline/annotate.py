@@ -61,15 +61,8 @@ from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import novelty_warnings
 
 log = logging.getLogger("flyannot")
-_OF_TERMS = (
-    "probability_threshold",
-    "is_learned",
-    "n_genes",
-    "auc",
-    "auc_low",
-    "auc_high",
-    "precision",
-)  # attributes of Model
+# Attributes of Model.
+_OF_TERMS = ("probability_threshold", "is_learned", "n_genes", "auc", "auc_low", "auc_high", "precision")
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # columns of a predictions table
 
 
@@ -88,10 +81,8 @@ def build_task(request):
         images = read_selected_images(sources[0], chosen, request.left_out)
         return annotate_task(model, images, request.out, request.options, made=made, of_run=of_run)
     if len(sources) == 1 and read_unverified_kind(sources[0]) == "features":
-        stage_ranges = chosen.stage_range
-        return _annotate_features_task(
-            model, sources[0], request.out, request.options, stage_ranges=stage_ranges
-        )
+        more = request.options, chosen.stage_range
+        return _annotate_features_task(model, sources[0], request.out, *more)
     images = read_images_for_model(model, sources, chosen, left_out=request.left_out)
     return annotate_task(model, images, request.out, request.options)
 
@@ -166,9 +157,8 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         earlier = None if embryo_table_path(out, header.options) else find_earlier()
         read = [model, *([made[0]] if reused else []), *([out] if earlier else [])]
         found = in_parts.parts(share, (model, reused, is_foreign, earlier), read)
-        return (
-            [part.with_image_digests() for part in found] if reused else found
-        )  # a run remembers the digests of images
+        # A run remembers the digests of images.
+        return [part.with_image_digests() for part in found] if reused else found
 
     def write_beside():
         write_predictions_table(out, ids)
@@ -187,7 +177,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
     )
 
 
-def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
+def _annotate_features_task(model, features, out, options, stage_ranges):
     """Build the task that predicts the terms of the groups of a features file.
 
     Parameters
@@ -286,9 +276,9 @@ def _make_part(part):
         rows = [i for i, image in enumerate(pooled) if image is not None]  # the others are unchanged
         features = [pooled[i].features for i in rows]
         of_rows = {name: [values[i] for i in rows] for name, values in columns.items()}
-        made = (
-            _predict_groups(models[stage_range], of_rows, np.stack(features), part.header) if rows else None
-        )
+        made = None
+        if rows:
+            made = _predict_groups(models[stage_range], of_rows, np.stack(features), part.header)
         write_group_predictions(file, stage_range, *merge_predictions(earlier, stage_range, columns, made))
 
     others = [image for image in part.images if image not in unchanged]
@@ -315,7 +305,7 @@ def _find_refusal(loaded, gene, quality_warnings, is_trained_on):
 
     Parameters
     ----------
-    loaded : LoadedModel of the stage range
+    loaded : StageRangeModel of the stage range
     gene : str, the identifier of the gene
     quality_warnings : str, the quality warnings of the image
     is_trained_on : bool, whether the model learned from the image if it learned from the gene
@@ -330,7 +320,7 @@ def _predict_groups(loaded, columns, features, header):
 
     Parameters
     ----------
-    loaded : LoadedModel of the stage range
+    loaded : StageRangeModel of the stage range
     columns : dict of the columns of the images
     features : float array (n_images, n_features)
     header : Header of the predictions
@@ -382,17 +372,13 @@ def summarise_predictions(out):
             lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} suggested per group{worth}")
             if n_known:
                 known = pluralise(n_known, "group is", "groups are")
-                how = (
-                    "come from cross-validation"
-                    if predicted.held_out.any()
-                    else "are better than for new genes"
-                )
+                is_fair = predicted.held_out.any()
+                how = "come from cross-validation" if is_fair else "are better than for new genes"
                 lines.append(f"{'':>7}{known} of genes that the model learned from: their answers {how}")
             changes = [predicted.change(g, j) for g, j in np.argwhere(predicted.answer_before >= 0)]
             if n_changed := len(changes) - changes.count(""):
-                lines.append(
-                    f"{'':>7}{n_changed:,} answers changed with the curated terms (see the column change)"
-                )
+                changed = "answers changed with the curated terms (see the column change)"
+                lines.append(f"{'':>7}{n_changed:,} {changed}")
             if weak := describe_weak_terms(learned):
                 lines.append(f"{'':>7}warning: {weak}")
         lines += format_warnings(stored)

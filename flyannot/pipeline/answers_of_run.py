@@ -8,6 +8,7 @@ import logging
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from shlex import quote
 
@@ -28,6 +29,16 @@ log = logging.getLogger("flyannot")
 PREDICTIONS, SCORES = "predictions.h5", "scores.json"
 BEFORE = "before"  # folder beside them, with both files from before the curated terms changed
 _CURATED = {"annotations", "corrections"}  # inputs of scores
+
+
+def _read_scores(path):
+    """Read a scores.json as `read_scores` does, or return what was read if the file is the same."""
+    return _parse_scores(path, file_digest(path))
+
+
+@lru_cache(maxsize=1)
+def _parse_scores(path, digest):
+    return read_scores(path)
 
 
 @dataclass(frozen=True)
@@ -66,14 +77,14 @@ class RunAnswers:
     def check(self):
         """Refuse scores that are missing or damaged, before predictions are made."""
         self.inputs()
-        read_scores(self.scores)
+        _read_scores(self.scores)
 
     def write(self, file, header):
         """Add the answers of the run to every stage range of an open predictions file.
 
         file : h5py.File, open for writing; header : its Header
         """
-        scores = read_scores(self.scores)
+        scores = _read_scores(self.scores)
         previous = _read_previous(self.scores)
         previous.warn()
         stored = StoredFile(file, Path(file.filename), header)
@@ -158,7 +169,7 @@ def _read_previous(scores):
     if not folder.is_dir():
         return _PreviousRun(folder)
     try:
-        kept = read_scores(folder / SCORES)
+        kept = _read_scores(folder / SCORES)
         answers = {}
         with open_stored_file(folder / PREDICTIONS, "predictions") as stored:
             for s in stored.stage_ranges:
@@ -168,7 +179,7 @@ def _read_previous(scores):
             digest = stored.digest
     except FlyannotError:
         return _PreviousRun(folder, fault="is damaged or incomplete")
-    if not is_pair or not _changed_inputs(kept["made_from"], read_scores(scores)["made_from"]) <= _CURATED:
+    if not is_pair or not _changed_inputs(kept["made_from"], _read_scores(scores)["made_from"]) <= _CURATED:
         return _PreviousRun(folder, fault="is of another run")
     return _PreviousRun(folder, kept, digest, answers)
 
@@ -217,9 +228,8 @@ def _evaluated_names(groups, images, evaluated):
     evaluated : set of the names of the images that were cross-validated
     """
     is_evaluated = [image in evaluated for image in images]
-    return [
-        name if all(is_evaluated[i] for i in rows) else "" for name, rows in zip(groups.name, groups.rows)
-    ]
+    is_whole = [all(is_evaluated[i] for i in rows) for rows in groups.rows]
+    return [name if whole else "" for name, whole in zip(groups.name, is_whole)]
 
 
 def _matching_entries(names, other_names, terms, other_terms):
@@ -271,7 +281,7 @@ def snapshot_previous_run(scores, made_now):
     changed = set()
     is_of_scores = False
     with suppress(FlyannotError):
-        changed = _changed_inputs(read_scores(scores)["made_from"], made_now)
+        changed = _changed_inputs(_read_scores(scores)["made_from"], made_now)
         with open_stored_file(predictions, "predictions") as stored:
             is_of_scores = stored.inputs.get("scores") == [file_digest(scores)]
     if not changed or not changed <= _CURATED:

@@ -134,16 +134,11 @@ def _build_part(header, number, blocks, out, coder):
     out : Path of the output
     coder : _RowCoder
     """
-    path = coder.matrix.path
-    return OutputPart(
-        images=blocks,
-        header=header,
-        path=part_path(out, json_digest([header.options, header.inputs, number])),
-        made_with=coder,
-        name=f"the rows {blocks[0].start:,} to {blocks[-1].stop - 1:,} of {path}",
-        files=[path, coder.dictionary],
-        unit="block",
-    )
+    path = part_path(out, json_digest([header.options, header.inputs, number]))
+    files = [coder.matrix.path, coder.dictionary]
+    about = {"header": header, "made_with": coder, "files": files, "unit": "block"}
+    name = f"the rows {blocks[0].start:,} to {blocks[-1].stop - 1:,} of {coder.matrix.path}"
+    return OutputPart(images=blocks, path=path, name=name, **about)
 
 
 def _code_rows(part):
@@ -161,10 +156,8 @@ def _summarise(out):
         (stage_range,) = stored.stage_ranges
         gaps = stored.read_array(stage_range, "gap")
         n_nonzeros = len(stored.datasets(stage_range)["data"])
-        n_inexact = len(
-            unconverged_rows(gaps, (1 + 1e-6) * stored.options["code"]["tol"])
-        )  # gaps are rounded
+        most = (1 + 1e-6) * stored.options["code"]["tol"]  # gaps are rounded
+        n_inexact = len(unconverged_rows(gaps, most))
     line = f"{stage_range:>5}: {pluralise(len(gaps), 'row')}, {n_nonzeros / len(gaps):.1f} non-zeros each"
-    return (
-        f"{line}; {pluralise(n_inexact, 'code misses', 'codes miss')} --tol, see gap" if n_inexact else line
-    )
+    inexact = f"; {pluralise(n_inexact, 'code misses', 'codes miss')} --tol, see gap"
+    return f"{line}{inexact if n_inexact else ''}"

@@ -185,14 +185,10 @@ def _rows(terms, symbols, days):
     """
     for gene_id, stage_range in sorted(terms, key=lambda k: (STAGE_RANGES.index(k[1]), symbols[k[0]], k[0])):
         gene = symbols[gene_id]
+        about = {"gene": gene, "fbgn": gene_id if gene_id != gene else ""}
         for term in sorted(terms[gene_id, stage_range]):
-            yield {
-                "gene": gene,
-                "fbgn": gene_id if gene_id != gene else "",
-                "stage_range": stage_range,
-                "term": term,
-                "date": days.get((gene_id, stage_range, term), ""),
-            }
+            day = days.get((gene_id, stage_range, term), "")
+            yield about | {"stage_range": stage_range, "term": term, "date": day}
 
 
 def _list_losses(changes, terms, left_out):

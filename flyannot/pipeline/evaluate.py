@@ -48,7 +48,7 @@ from flyannot.terms.training_set import (
     ENOUGH_GROUPS,
     annotated_groups,
     build_training_set,
-    default_min_groups_from_columns,
+    default_min_groups,
     observed_terms,
     truth_matrix,
 )
@@ -113,15 +113,9 @@ def build_model_evaluation(model, paths, annotations_csv, options, corrections=(
                 f"{model} was trained on other {role}, so the scores would belong to another model",
                 fix=f"name the {role} that it was trained on, or leave out --model",
             )
-    return CrossValidation(
-        paths=tuple(paths),
-        annotations_csv=annotations_csv,
-        train=replace(train, corrections=corrections, adapt=adapt),
-        options=options,
-        seed=seed,
-        stage_ranges=stage_ranges,
-        model=digest,
-    )
+    train = replace(train, corrections=corrections, adapt=adapt)
+    more = {"train": train, "options": options, "seed": seed, "stage_ranges": stage_ranges, "model": digest}
+    return CrossValidation(paths=tuple(paths), annotations_csv=annotations_csv, **more)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,7 +260,7 @@ class CrossValidation(Evaluation):
         train, options = adapted_options(self.train), self.options
         if train.min_groups is None or options.folds is None:
             annotations = annotations or self.read_annotations()[0]
-            enough = default_min_groups_from_columns(self.read_columns(), annotations, train.exclude_terms)
+            enough = default_min_groups(self.read_columns(), annotations, train.exclude_terms)
             train = replace(train, min_groups=train.min_groups or enough)
             options = replace(options, folds=options.folds or enough)
         return replace(self, train=train, options=options)
@@ -286,11 +280,10 @@ class CrossValidation(Evaluation):
         if train.adapt:
             with open_compatible(self.paths, "features") as files:
                 _, bases = load_base_models(train.adapt, files)
-        curated = {
-            s: build_training_set(columns, annotations, s, train) for s, (columns, _) in loaded.items()
-        }
+        columns = {s: of_range for s, (of_range, _) in loaded.items()}
+        curated = {s: build_training_set(of_range, annotations, s, train) for s, of_range in columns.items()}
         curated = {s: groups for s, groups in curated.items() if len(groups)}
-        covered = coverage_notes_from_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
+        covered = coverage_notes_from_columns(columns, annotations)
         if not curated:
             for note in covered:
                 log.info("note: %s", note)
@@ -325,7 +318,7 @@ class CrossValidation(Evaluation):
         count.finish()
         how = "nested: within the training genes of each fold of a" if options.nested else "a"
         split = f"{n_folds}-fold cross-validation, split by gene over all stage ranges"
-        is_drawn = has_synthetic_images(columns for columns, _ in loaded.values())
+        is_drawn = has_synthetic_images(columns.values())
         notes = [f"{how} {split}: {len(genes)} genes", *covered]
         result = score_terms(outcomes) | {"notes": notes, "synthetic": is_drawn, "evaluated": evaluated}
         if before:
@@ -367,9 +360,8 @@ class HeldOutTest(Evaluation):
             return None
         notes = [f"predictions of a model on {pluralise(n_groups, 'annotated group')}"]
         if n_seen:
-            notes.append(
-                f"warning: the model learned from the genes of {n_seen} of them; these scores flatter it"
-            )
+            learned = f"warning: the model learned from the genes of {n_seen} of them"
+            notes.append(f"{learned}; these scores flatter it")
         more = {"notes": notes, "synthetic": has_synthetic_images(columns), "evaluated": evaluated}
         return score_terms(outcomes, excluded=self.train.exclude_terms) | more
 

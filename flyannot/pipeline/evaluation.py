@@ -60,9 +60,8 @@ def describe_curation_effect(before, now):
     rows_before, rows_now = (
         {(row["stage_range"], row["term"]): row for row in scores["terms"]} for scores in (before, now)
     )
-    was, evaluated = (
-        {key for key, row in rows.items() if not row["reason"]} for rows in (rows_before, rows_now)
-    )
+    was = {key for key, row in rows_before.items() if not row["reason"]}
+    evaluated = {key for key, row in rows_now.items() if not row["reason"]}
     if mean:
         n_terms = pluralise(len(was & evaluated), "term")
         sentences.append(

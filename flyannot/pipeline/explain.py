@@ -127,7 +127,7 @@ def _explain_group(loaded, images, terms):
 
     Parameters
     ----------
-    loaded : LoadedModel
+    loaded : StageRangeModel
     images : list of Image of the group
     terms : list of names; if empty, the three most probable terms
     """
@@ -145,20 +145,10 @@ def _explain_group(loaded, images, terms):
     likeliest = np.argsort(-probability, kind="stable")[:_MOST_TERMS].tolist()
     for j in [loaded.terms.index(term) for term in terms] or likeliest:
         split = explain_group(model, j, X, features, winner, scheme=loaded.classify.scheme)
-        yield GroupExplanation(
-            group.name[0],
-            group.gene[0],
-            images[0].stage_range,
-            loaded.terms[j],
-            split,
-            float(probability[j]),
-            bool(yes[j]),
-            float(threshold[j]),
-            max(loaded.encoder.extract.patch_px),
-            images,
-            greys,
-            described,
-        )
+        about = group.name[0], group.gene[0], images[0].stage_range, loaded.terms[j]
+        answer = split, float(probability[j]), bool(yes[j]), float(threshold[j])
+        side_px = max(loaded.encoder.extract.patch_px)
+        yield GroupExplanation(*about, *answer, side_px, images, greys, described)
 
 
 def _warn_of_pictures(loaded, images, columns, warnings, features):
@@ -166,7 +156,7 @@ def _warn_of_pictures(loaded, images, columns, warnings, features):
 
     Parameters
     ----------
-    loaded : LoadedModel
+    loaded : StageRangeModel
     images : list of Image
     columns : dict of their columns
     warnings : list of their quality warnings

@@ -48,9 +48,8 @@ class FetchTask(Task):
         copies = BDGP.options(copy=sys.platform == "win32")  # there only some users may make links
         summary = BDGP.run([str(files)], self.path, copies, force=execution.force)
         write_text(self._record, self._wanted)
-        return Outcome(
-            self.path, True, f"{fetched.summary}\n{format_import_summary(summary)}", fetched.failures
-        )
+        text = f"{fetched.summary}\n{format_import_summary(summary)}"
+        return Outcome(self.path, True, text, fetched.failures)
 
 
 def build_task(request):
@@ -150,9 +149,6 @@ class _Fetch:
                 fix="try again later, or name the site's address with --base-url (in a run, fetch.base-url)",
             ) from None
 
-    def _get_image(self, name):
-        self._get(name, bdgp_site.validate_downloaded_image, bdgp_site.MAX_IMAGE_BYTES)
-
     def _get(self, name, check, most_bytes):
         self._downloader.get(self._url(name), self._folder / name, check, most_bytes=most_bytes)
 
@@ -166,7 +162,8 @@ class _Fetch:
         n_silent = 0
         threads = ThreadPoolExecutor(self._policy.connections)
         try:
-            futures = {threads.submit(self._get_image, name): name for name in names}
+            how = bdgp_site.validate_downloaded_image, bdgp_site.MAX_IMAGE_BYTES
+            futures = {threads.submit(self._get, name, *how): name for name in names}
             for n, future in enumerate(as_completed(futures), start=1):
                 try:
                     future.result()
@@ -191,9 +188,8 @@ class _Fetch:
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
         if missing:
             pause_s = self._policy.pause_s
+            pauses = f"with {pause_s:g} s between requests"
             connections = pluralise(self._policy.connections, "connection")
             minutes = len(missing) * pause_s / 60
-            lines.append(
-                f"at least {minutes:,.1f} minutes, with {pause_s:g} s between requests on {connections}"
-            )
+            lines.append(f"at least {minutes:,.1f} minutes, {pauses} on {connections}")
         return "\n".join(lines)

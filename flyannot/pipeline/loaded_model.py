@@ -8,9 +8,9 @@ import numpy as np
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.encoder import Encoder
+from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.model import (
-    read_atoms,
     read_classifier,
     read_classifier_name,
     read_terms,
@@ -29,10 +29,10 @@ from flyannot.terms.unlikeness import ARRAYS, NoveltyReference
 
 
 @dataclass(frozen=True)
-class LoadedModel:
+class StageRangeModel:
     """The model of one stage range, with all that leads from pictures to decision values.
 
-    encoder : Encoder; None if the model was trained on imported features
+    encoder : Encoder; None if the model was trained on imported features, or just now
     terms : list of str
     model : Model
     train_genes : frozenset of the identifiers of the training genes
@@ -62,7 +62,7 @@ def load_model(path, digest, stage_range):
     encoder = None if is_imported(stored) else build_encoder(stored, stage_range)
     n_features = encoder.n_features if encoder else imported_width(stored)
     known = read_training_image_arrays(stored, stage_range, ARRAYS)
-    return LoadedModel(
+    return StageRangeModel(
         encoder,
         read_terms(stored, stage_range),
         _classifier(stored, stage_range, n_features),
@@ -132,7 +132,7 @@ def require_same_encoding(model, features):
     learned, made = (encoding_options(stored.options) for stored in (model, features))
     changes = "; ".join(describe_changes(learned, made))
     for s in (s for s in features.stage_ranges if s in model.stage_ranges and not changes):
-        if not np.array_equal(read_atoms(model, s), features.read_array(s, "D")):
+        if not np.array_equal(read_dictionary(model, s), read_dictionary(features, s)):
             changes = f"another dictionary of {s}"
     if changes:
         raise DataError(
@@ -176,7 +176,7 @@ def load_base_models(path, files):
     Returns
     -------
     digests : list with the digest of the model file; empty without a model
-    models : dict, stage range -> LoadedModel; empty without a model
+    models : dict, stage range -> StageRangeModel; empty without a model
     """
     if path is None:
         return [], {}
@@ -196,7 +196,6 @@ def _classifier(stored, stage_range, n_features):
     try:
         datasets = array_schema(method)
     except InputError as error:
-        raise damaged_file_error(
-            stored.path, f"{stage_range}/method: {error.message}", stored.kind
-        ) from error
+        what = f"{stage_range}/method: {error.message}"
+        raise damaged_file_error(stored.path, what, stored.kind) from error
     return model_from_arrays(method, read_classifier(stored, stage_range, datasets, n_features))

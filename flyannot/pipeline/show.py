@@ -91,9 +91,7 @@ def _format_counts(stored, stage_range, learned):
     """Format the numbers of terms, genes and images of a stage range."""
     terms = pluralise(len(learned), "term")
     if stored.kind == "model":
-        base = "".join(
-            f"; adapted from the model {digest[:12]}" for digest in stored.inputs.get(BASE_MODEL, ())
-        )
+        base = "".join(f"; adapted from the model {of[:12]}" for of in stored.inputs.get(BASE_MODEL, ()))
         genes = pluralise(len(read_train_genes(stored, stage_range)), "gene")
         return f"{terms}, learned from {genes}{base}"
     seen_in_training, warnings = (

@@ -58,7 +58,7 @@ def contradicted(odds):
 
 @lru_cache(maxsize=1)
 def load_stage_model():
-    """Return the LoadedModel of the stage model, which is read once."""
+    """Return the StageRangeModel of the stage model, which is read once."""
     with open_stored_file(STAGE_MODEL, "model") as stored:
         return load_model(STAGE_MODEL, stored.digest, STORED_UNDER)
 

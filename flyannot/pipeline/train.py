@@ -1,7 +1,7 @@
 """From features.h5 and annotations.csv to model.h5."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,46 +25,23 @@ from flyannot.pipeline.engine.inputs import (
     refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
-from flyannot.pipeline.loaded_model import adapted_options, load_base_models
+from flyannot.pipeline.loaded_model import StageRangeModel, adapted_options, load_base_models
 from flyannot.pipeline.show import describe_weak_terms
 from flyannot.terms.adaptation import Adapter
 from flyannot.terms.answers import model_terms
-from flyannot.terms.model import Model, empty_model, fit_model, untrainable_reason
+from flyannot.terms.model import empty_model, fit_model, untrainable_reason
 from flyannot.terms.scorer import list_observed_rows
-from flyannot.terms.training_set import build_training_set, default_min_groups_from_columns, observed_terms
+from flyannot.terms.training_set import build_training_set, default_min_groups, observed_terms
 from flyannot.terms.unlikeness import NoveltyReference
 
 log = logging.getLogger("flyannot")
 
 
-@dataclass(frozen=True)
-class _StageRangeModel:
-    """The trained model of one stage range.
-
-    terms : list of names
-    model : Model
-    genes : frozenset of the identifiers of the training genes
-    known : NoveltyReference of the training images; None if an old model that was adapted has none
-    """
-
-    terms: list
-    model: Model
-    genes: frozenset
-    known: NoveltyReference | None
-
-
 def build_task(request):
     """Build the Task that trains models, for a StepRequest of `flyannot train`."""
     (annotations,) = request.inputs["annotations"]
-    stage_ranges = request.selection.stage_range
-    return train_task(
-        request.inputs["features"],
-        annotations,
-        request.out,
-        request.options,
-        seed=request.seed,
-        stage_ranges=stage_ranges,
-    )
+    more = {"seed": request.seed, "stage_ranges": request.selection.stage_range}
+    return train_task(request.inputs["features"], annotations, request.out, request.options, **more)
 
 
 def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=None):
@@ -91,7 +68,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         chosen = choose_stage_ranges(files, stage_ranges)
         if options.min_groups is None:
             columns = {s: StoredFeatures(files, s).columns for s in chosen}
-            enough = default_min_groups_from_columns(columns, annotations, options.exclude_terms)
+            enough = default_min_groups(columns, annotations, options.exclude_terms)
             options = replace(options, min_groups=enough)
         digests = digests_by_path(files)
         made_with = files[0].options | {"train": options.to_header() | {"stage_ranges": chosen}}
@@ -114,16 +91,18 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
                 )
             with create_stored_file(out, header) as file:
                 for s, learned in trained.items():
-                    D = _read_dictionary(files, s) if s in chosen else bases[s].encoder.D
+                    first = next((file for file in files if s in file.stage_ranges), None)
+                    D = read_dictionary(first, s) if s in chosen else bases[s].encoder.D
                     model = learned.model
                     known = learned.known.arrays() if learned.known else {}
-                    write_model(file, s, D, learned.terms, model.method, model.arrays(), learned.genes, known)
+                    of_model = model.method, model.arrays(), learned.train_genes
+                    write_model(file, s, D, learned.terms, *of_model, known)
         for s, learned in trained.items():
             if weak := describe_weak_terms(model_terms(learned.terms, learned.model)):
                 log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, out)
         summary = [
-            f"{s:>5}: {pluralise(len(learned.terms), 'term')} from {pluralise(len(learned.genes), 'gene')}"
-            for s, learned in trained.items()
+            f"{s:>5}: {pluralise(len(one.terms), 'term')} from {pluralise(len(one.train_genes), 'gene')}"
+            for s, one in trained.items()
         ]
         return Outcome(out, True, "\n".join(summary))
 
@@ -142,20 +121,17 @@ def _train(files, annotations, stage_ranges, options, seed, execution, bases):
     options : TrainOptions
     seed : int
     execution : Execution
-    bases : dict, stage range -> LoadedModel to adapt
+    bases : dict, stage range -> StageRangeModel to adapt
 
     Returns
     -------
-    trained : dict, stage range -> _StageRangeModel, also of stage ranges that only the model to adapt has
+    trained : dict, stage range -> StageRangeModel, also of stage ranges that only the model to adapt has
     """
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
-    for note in coverage_notes_from_columns(
-        {s: stored.columns for s, stored in features.items()}, annotations
-    ):
+    columns = {s: stored.columns for s, stored in features.items()}
+    for note in coverage_notes_from_columns(columns, annotations):
         log.info("note: %s", note)
-    curated = {
-        s: build_training_set(stored.columns, annotations, s, options) for s, stored in features.items()
-    }
+    curated = {s: build_training_set(of_range, annotations, s, options) for s, of_range in columns.items()}
     n_terms = sum(len(groups.terms) for groups in curated.values())
     count = ProgressCount(execution.progress, n_terms, "term")
     fit_options = options.fit_options(execution.jobs, on_terms=count.add)
@@ -166,18 +142,17 @@ def _train(files, annotations, stage_ranges, options, seed, execution, bases):
             if s not in bases
         }
         for s, base in bases.items():
-            learned = _StageRangeModel(base.terms, base.model, base.train_genes, base.known)
+            trained[s] = base
             if s in curated and len(curated[s]):
                 observed = observed_terms(curated[s].groups, annotations, s, base.terms)
                 more = options, fit_options, stage_range_rng(seed, s)
-                learned = _adapt_stage_range(learned, curated[s], observed, features[s], *more)
-            trained[s] = learned
+                trained[s] = _adapt_stage_range(base, curated[s], observed, features[s], *more)
     count.finish()
     return trained
 
 
 def _train_stage_range(curated, features, options, fit_options, rng):
-    """Train the model of one stage range, and return a _StageRangeModel.
+    """Train the model of one stage range, and return a StageRangeModel.
 
     Parameters
     ----------
@@ -187,49 +162,46 @@ def _train_stage_range(curated, features, options, fit_options, rng):
     fit_options : FitOptions
     rng : numpy Generator
     """
-    genes = np.asarray(curated.groups.gene_ids)
-    observed = list_observed_rows(curated.observed)
-    kept = [
-        j
-        for j, why in enumerate(curated.reasons)
-        if not why and not untrainable_reason(curated.Y[observed[j], j], genes[observed[j]])
-    ]
+    genes = frozenset(curated.groups.gene_ids)
+    kept = _trainable_terms(curated)
     if not kept:
         known = _known_images(features, curated.groups, rng)
-        return _StageRangeModel([], empty_model(features.shape[1]), frozenset(genes), known)
+        return StageRangeModel(None, [], empty_model(features.shape[1]), genes, known, options)
     fit_options.on_terms(len(curated.terms) - len(kept))
     rows = curated.with_features(features, options, fit_options.n_threads)
     known = {"genes": rows.genes, "observed": rows.observed[:, kept]}
     model = fit_model(options.method, rows.X, rows.Y[:, kept], **known, rng=rng, options=fit_options)
     model = replace(model, scorer=rows.in_features(model.scorer))
-    known = _known_images(
-        features, curated.groups, rng
-    )  # after the fit, so that the fit draws the same random numbers as before
-    return _StageRangeModel([curated.terms[j] for j in kept], model, frozenset(genes), known)
+    # This comes after the fit, so that the fit draws the same random numbers as in earlier versions.
+    known = _known_images(features, curated.groups, rng)
+    return StageRangeModel(None, [curated.terms[j] for j in kept], model, genes, known, options)
+
+
+def _trainable_terms(curated):
+    """Return the numbers of the terms of a TrainingSet that can be trained."""
+    genes = np.asarray(curated.groups.gene_ids)
+    return [
+        j
+        for j, rows in enumerate(list_observed_rows(curated.observed))
+        if not curated.reasons[j] and not untrainable_reason(curated.Y[rows, j], genes[rows])
+    ]
 
 
 def _adapt_stage_range(base, curated, observed, features, options, fit_options, rng):
-    """Adapt the model of one stage range to curated terms, and return a _StageRangeModel.
+    """Adapt the model of one stage range to curated terms, and return a StageRangeModel.
 
     It has all terms of the model that is adapted, and then those that only the curated groups have.  Unusual
     images are recognised by the training images of the model that is adapted.
 
     Parameters
     ----------
-    base : _StageRangeModel to adapt
+    base : StageRangeModel to adapt
     curated : TrainingSet
     observed : bool array (n_groups, n_base_terms), True where it is known whether a group has a term
     features, options, fit_options, rng : as in `_train_stage_range`
     """
-    genes = np.asarray(curated.groups.gene_ids)
     column = {term: j for j, term in enumerate(curated.terms)}
-    added = [
-        j
-        for j, rows in enumerate(list_observed_rows(curated.observed))
-        if curated.terms[j] not in base.terms
-        and not curated.reasons[j]
-        and not untrainable_reason(curated.Y[rows, j], genes[rows])
-    ]
+    added = [j for j in _trainable_terms(curated) if curated.terms[j] not in base.terms]
     terms = [*base.terms, *(curated.terms[j] for j in added)]
     blank = np.zeros(len(curated), bool)
     Y = np.column_stack([curated.Y[:, column[term]] if term in column else blank for term in terms])
@@ -240,12 +212,7 @@ def _adapt_stage_range(base, curated, observed, features, options, fit_options, 
     rows = curated.with_logits(adapter, features, options, fit_options.n_threads)
     more = {"terms": terms, "observed": observed, "rng": rng, "options": fit_options}
     model = adapter.in_features(adapter.fit(rows.X, Y & observed, rows.genes, **more), rows.in_features)
-    return _StageRangeModel(terms, model, base.genes | frozenset(genes), base.known)
-
-
-def _read_dictionary(files, stage_range):
-    """Return the dictionary of a stage range from the first of some open files that has it."""
-    return read_dictionary(next(f for f in files if stage_range in f.stage_ranges), stage_range)
+    return replace(base, terms=terms, model=model, train_genes=base.train_genes.union(rows.genes))
 
 
 def _known_images(features, groups, rng):

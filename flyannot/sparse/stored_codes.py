@@ -54,9 +54,8 @@ def _sort_by_sample(codes):
     """
     ends = np.cumsum(codes.size, dtype=np.int64)
     first = ends - codes.size
-    atom, value = (
-        np.empty(ends[-1] if len(ends) else 0, buffer.dtype) for buffer in (codes.atom, codes.value)
-    )
+    n = ends[-1] if len(ends) else 0
+    atom, value = np.empty(n, codes.atom.dtype), np.empty(n, codes.value.dtype)
     for at in range(0, len(first), _SORTED_AT_ONCE):
         block = slice(at, at + _SORTED_AT_ONCE)
         there = slice(first[at], ends[block][-1])

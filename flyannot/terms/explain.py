@@ -135,14 +135,10 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
     has_patch = patch != NO_PATCH
     key = image[has_patch].astype(np.int64) << 32 | patch[has_patch].astype(np.int64)
     keys, inverse = np.unique(key, return_inverse=True)
-    return Explanation(
-        float(model.decision_values(X)[0, term]),
-        float(intercept),
-        float(parts[~has_patch].sum()),
-        keys >> 32,
-        keys & 0xFFFFFFFF,
-        np.bincount(inverse, parts[has_patch], len(keys)),
-    )
+    value = float(model.decision_values(X)[0, term])
+    no_patch = float(parts[~has_patch].sum())
+    of_patch = np.bincount(inverse, parts[has_patch], len(keys))
+    return Explanation(value, float(intercept), no_patch, keys >> 32, keys & 0xFFFFFFFF, of_patch)
 
 
 def _parts_of_maximum(parts, features, winner):

@@ -87,16 +87,10 @@ def outcomes_from_json(groups):
     probabilities = _by_group(groups["probability"], n, float)
     if group_thresholds is not None:
         thresholds = np.where(yes == "?", probabilities, thresholds)
-    return TermOutcomes(
-        tuple(groups["term"]),
-        truth == "1",
-        _by_group(groups["value"], n, float),
-        yes == "1",
-        probabilities,
-        None if folds is None else np.array(folds, int),
-        thresholds=thresholds,
-        observed=truth != "?",
-    )
+    values = _by_group(groups["value"], n, float)
+    folds = None if folds is None else np.array(folds, int)
+    of_groups = truth == "1", values, yes == "1", probabilities, folds
+    return TermOutcomes(tuple(groups["term"]), *of_groups, thresholds=thresholds, observed=truth != "?")
 
 
 def format_scores_json(result):

@@ -29,6 +29,7 @@ from flyannot.terms.feature_rows import COLUMNS, feature_weights_from_rows, inne
 from flyannot.terms.folds import assign_gene_folds, look_up_folds
 from flyannot.terms.newton_steps import FewColumns, InnerProducts
 from flyannot.terms.scorer import (
+    FitOptions,
     LinearScorer,
     OutOfFoldValues,
     choose_setting,
@@ -102,7 +103,7 @@ def _run_in_threads(n_threads, work, tasks, on_terms):
     return results
 
 
-def training_bytes(n_rows, n_features, n_terms, n_threads=1, n_folds=3):
+def training_bytes(n_rows, n_features, n_terms, n_threads=1, n_folds=FitOptions.n_folds):
     """Estimate how many bytes of memory training needs beyond its arguments.
 
     These are the rows or their inner products, the weights, and for every thread the rows of a term and the

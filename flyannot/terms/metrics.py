@@ -243,16 +243,9 @@ def evaluate_term(values, yes, truth, folds=None):
     yes, truth : bool arrays (n_groups,)
     folds : int array (n_groups,), or None if one model predicts all groups
     """
-    return _ranked(values, truth, folds) | confusion_rates(*confusion_counts(yes, truth))
-
-
-def _ranked(values, truth, folds):
-    """Return the AUC and the average precision as a dict: the metrics that need no answers yes or no.
-
-    The parameters are as in `evaluate_term`.
-    """
     precision = average_precision(values, truth, folds)
-    return {"auc": auc(values, truth, folds), "average_precision": precision}
+    ranked = {"auc": auc(values, truth, folds), "average_precision": precision}
+    return ranked | confusion_rates(*confusion_counts(yes, truth))
 
 
 def score_terms(outcomes, *, excluded=()):

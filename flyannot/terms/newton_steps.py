@@ -191,9 +191,8 @@ class FewColumns(NewtonRows):
         for rows, factor in (changed[is_active[changed]], 1.0), (changed[~is_active[changed]], -1.0):
             A = self.A[rows] * np.sqrt(self.weight[rows])[:, None]
             _add_products(self.active_products, A, factor)
-        matrix = np.multiply(
-            self.C, self.active_products, out=scratch_array("matrix", self.active_products.shape)
-        )
+        matrix = scratch_array("matrix", self.active_products.shape)
+        np.multiply(self.C, self.active_products, out=matrix)
         matrix[np.diag_indices_from(matrix)] += 1
         return matrix
 

@@ -105,7 +105,6 @@ class OperatingPointType(OptionType):
         return value if isinstance(value, str) else "{}={:g}".format(*value)
 
 
-@dataclass(frozen=True)
 class ModelPath(PathType):
     """The path of a model file, or the name of a model that comes with flyannot."""
 

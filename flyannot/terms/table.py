@@ -8,14 +8,8 @@ from flyannot.terms.metrics import METRICS
 
 _TERM_WIDTH = 41
 _WIDTH = _TERM_WIDTH + 16 + 7 * len(METRICS)
-_HEADS = {
-    "auc": "AUC",
-    "average_precision": "AP",
-    "sensitivity": "sens.",
-    "specificity": "spec.",
-    "accuracy": "acc.",
-    "f1": "F1",
-}
+_HEADS = {"auc": "AUC", "average_precision": "AP", "sensitivity": "sens.", "specificity": "spec."}
+_HEADS |= {"accuracy": "acc.", "f1": "F1"}
 _AVERAGES = {
     "macro": "mean (macro)",
     "weighted_top10": "ten most frequent terms, weighted",
@@ -78,22 +72,14 @@ def format_comparison(comparison, names):
 
     names : the names of the two evaluations
     """
-    lines = [
-        f"A: {names[0]}",
-        f"B: {names[1]}",
-        "",
-        f"{'AUC':<{_TERM_WIDTH}}{'A':>8}{'B':>8}{'B - A':>8}{'95% interval':>18}{'p':>8}",
-    ]
-    lines.append("-" * len(lines[-1]))
+    heads = f"{'AUC':<{_TERM_WIDTH}}{'A':>8}{'B':>8}{'B - A':>8}{'95% interval':>18}{'p':>8}"
+    lines = [f"A: {names[0]}", f"B: {names[1]}", "", heads, "-" * len(heads)]
     for row in sorted(comparison["terms"], key=lambda row: (-row["difference"], row["term"])):
         lines.append(_comparison_line(row["term"], row))
     if comparison["mean"]:
         mean_of = f"mean of {pluralise(len(comparison['terms']), 'term')}"
         lines += [lines[4], _comparison_line(mean_of, comparison["mean"])]
-    lines += [
-        "",
-        "Bootstrap over genes, the same ones for A and B.  p: two-sided, for no difference.",
-    ]
+    lines += ["", "Bootstrap over genes, the same ones for A and B.  p: two-sided, for no difference."]
     return "\n".join(lines)
 
 

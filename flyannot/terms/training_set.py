@@ -202,19 +202,11 @@ def build_training_set(columns, annotations, stage_range, options):
     truth = truth_matrix(carried, terms)
     observed = observed_terms(groups, annotations, stage_range, terms)
     reasons = [_exclusion_reason(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
-    genes = groups.gene_ids
-    return TrainingSet(
-        X=np.empty((len(groups), 0)),
-        Y=truth,
-        genes=genes,
-        terms=terms,
-        reasons=reasons,
-        groups=groups,
-        observed=observed,
-    )
+    more = {"reasons": reasons, "groups": groups, "observed": observed}
+    return TrainingSet(X=np.empty((len(groups), 0)), Y=truth, genes=groups.gene_ids, terms=terms, **more)
 
 
-def default_min_groups(carried_of, excluded=()):
+def default_min_groups(columns_of, annotations, excluded=()):
     """Choose the least number of groups with a term that is learned, which is also the number of folds.
 
     It is 5.  For few groups it is a quarter of their number, and at least 2.  It is at most the number of
@@ -222,23 +214,19 @@ def default_min_groups(carried_of, excluded=()):
 
     Parameters
     ----------
-    carried_of : for every stage range, the set of terms of each annotated group
+    columns_of : dict, stage range -> dict of the columns of its images
+    annotations : Annotations
     excluded : terms that do not count
     """
     n_groups = 0
     most = 0
-    for carried in carried_of:
+    for stage_range, columns in columns_of.items():
+        _, carried = annotated_groups(group_images(columns), annotations, stage_range)
         counts = Counter(chain.from_iterable(carried))
         learnable = (n for t, n in counts.items() if t not in excluded and n <= len(carried) - 2)
         n_groups = max(n_groups, len(carried))
         most = max(most, *learnable, 0)
     return max(2, min(ENOUGH_GROUPS, n_groups // 4, most))
-
-
-def default_min_groups_from_columns(columns_of, annotations, excluded=()):
-    """Return `default_min_groups` from a dict of the image columns of every stage range."""
-    parts = (annotated_groups(group_images(columns), annotations, s) for s, columns in columns_of.items())
-    return default_min_groups([carried for _, carried in parts], excluded)
 
 
 def annotated_groups(groups, annotations, stage_range):

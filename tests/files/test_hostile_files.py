@@ -200,7 +200,7 @@ def test_every_missing_dataset_and_every_wrong_shape_and_type_is_named(path, kin
             del file[place]
         if name not in MAY_BE_ABSENT:
             refused(path, place, "missing")
-        wrong_type = np.zeros(values.shape, "u2" if kinds != "u" else "f4")
+        wrong_type = np.zeros(values.shape, "u2" if kinds[0] != "u" else "f4")
         wrong_rank = values[..., None] if kinds != "S" else values[None]
         for wrong in (wrong_type, wrong_rank):
             with changed(path, kind) as file:

@@ -225,7 +225,7 @@ def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
     with create_stored_file(tmp_path / "m.h5", header("model")) as file:
         model.write_model(file, "4-6", D, ["gap", "pole cell"][:n_terms], "svm", arrays, {"Dl", "β"}, KNOWN)
     with open_stored_file(tmp_path / "m.h5", "model") as stored:
-        same(model.read_atoms(stored, "4-6"), D)
+        same(read_dictionary(stored, "4-6"), D)
         assert model.read_terms(stored, "4-6") == ["gap", "pole cell"][:n_terms]
         assert model.read_train_genes(stored, "4-6") == {"Dl", "β"}
         assert model.read_classifier_name(stored, "4-6") == "svm"
@@ -424,7 +424,7 @@ NUMBERS = [np.ones(shape, "f4") for shape in ((0,), (0, 3), (3, 0), (0, 0), (1,)
 def test_arrays_without_rows_or_columns_and_empty_and_long_texts_survive(tmp_path, values):
     with create_stored_file(tmp_path / "f.h5", header("checkpoint")) as file:
         for name, (kind, _) in SCHEMAS["checkpoint"].items():
-            write_array(file.require_group("4-6"), name, np.zeros(1, f"{kind}8"))
+            write_array(file.require_group("4-6"), name, np.zeros(1, kind))
         write_array(file["4-6"], "state/a", values)
     with open_stored_file(tmp_path / "f.h5") as stored:
         same(stored.read_array("4-6", "state/a"), values)

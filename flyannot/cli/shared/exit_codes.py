@@ -104,16 +104,12 @@ def _suggest_choice(error):
 def _print_unexpected_error(error):
     text = (str(error).splitlines() or [""])[0]
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # errors of files have their own class
-        code = WriteError.exit_code
-        _print_failure(
-            code, f"cannot write to the standard output: {error.strerror}", "redirect the output elsewhere"
-        )
         _discard_stdout()
-        return code
+        what = f"cannot write to the standard output: {error.strerror}"
+        return _print_failure(WriteError.exit_code, what, "redirect the output elsewhere")
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        return _print_failure(
-            InputError.exit_code, f"{error.filename}: {error.strerror}", "name another file"
-        )
+        what = f"{error.filename}: {error.strerror}"
+        return _print_failure(InputError.exit_code, what, "name another file")
     fix = "this is a bug in flyannot: repeat the command with --debug and report the output"
     return _print_failure(1, f"unexpected {type(error).__name__}: {text}", fix, is_traced=True)
 

@@ -17,13 +17,8 @@ from flyannot.files.digest import file_digest
 from flyannot.files.tables import write_table
 
 SORTS = ("image rows", "images", "annotation rows", "terms")
-_COLUMNS = {
-    "n_images": "images",
-    "n_genes": "genes",
-    "n_groups": "groups",
-    "n_annotated_groups": "annotated",
-    "n_genes_without_images": "no image",
-}
+_COLUMNS = {"n_images": "images", "n_genes": "genes", "n_groups": "groups"}
+_COLUMNS |= {"n_annotated_groups": "annotated", "n_genes_without_images": "no image"}
 
 
 class Rejection(NamedTuple):
@@ -72,14 +67,11 @@ class ImportLog:
 
     def to_json(self):
         """Return a dict, sort -> counts of imported and rejected things, the most frequent reason first."""
-        return {
-            sort: {
-                "total": taken + self.reasons[sort].total(),
-                "taken": taken,
-                "rejected": dict(self.reasons[sort].most_common()),
-            }
-            for sort, taken in self.taken.items()
-        }
+        counts = {}
+        for sort, taken in self.taken.items():
+            of = self.reasons[sort]
+            counts[sort] = {"total": taken + of.total(), "taken": taken, "rejected": dict(of.most_common())}
+        return counts
 
 
 def write_imported_tables(staged, images, terms, log, sources, *, one_gene=(), unclear_genes=()):

@@ -86,9 +86,8 @@ class GeneTable:
         """Return texts on FlyBase numbers with several symbols, and on symbols with several numbers."""
         others = self._other_symbols.items()
         renamed = [f"{fbgn} is {' and '.join([self.symbols[fbgn], *of])}" for fbgn, of in others]
-        shared = [
-            f"{name} is {' and '.join(sorted(of))}" for name, of in self.fbgns[0].items() if len(of) > 1
-        ]
+        fbgns = self.fbgns[0].items()
+        shared = [f"{name} is {' and '.join(sorted(of))}" for name, of in fbgns if len(of) > 1]
         return renamed + shared
 
     def find(self, *names, fbgn=""):

@@ -37,9 +37,7 @@ class TableOptions(Options):
     table: ClassVar[str] = "import"
 
     genes: Path | None = option(
-        None,
-        PathType(),
-        "A table of gene names: columns fbgn, gene, perhaps cg and synonyms (a|b).",
+        None, PathType(), "A table of gene names: columns fbgn, gene, perhaps cg and synonyms (a|b)."
     )
     copy: bool = option(False, FlagType(), "Copy the images instead of linking to their folder.")
 

@@ -120,9 +120,8 @@ def format_readme(options, seed):
     genes = pluralise(options.n_genes, "gene")
     images = pluralise(options.max_images, "image")
     chosen = f"{genes}, at most {images} of a group, seed {seed}"
-    return _README.format(
-        edition=_EDITION, options=f"{chosen}, stage ranges {', '.join(options.stage_range)}"
-    )
+    stages = f"stage ranges {', '.join(options.stage_range)}"
+    return _README.format(edition=_EDITION, options=f"{chosen}, {stages}")
 
 
 def draw_group(gene, stage_range, seed, max_images):
@@ -130,9 +129,8 @@ def draw_group(gene, stage_range, seed, max_images):
 
     Returns a SyntheticGroup.
     """
-    taste = (
-        stage_range_rng(seed, gene).random(len(_TISSUES)) < 0.25
-    )  # tissues that the gene prefers in all stage ranges
+    # A gene prefers some tissues in all stage ranges.
+    taste = stage_range_rng(seed, gene).random(len(_TISSUES)) < 0.25
     prefers = dict(zip(_TISSUES, np.where(taste, 2.2, 0.6)))
     rng = stage_range_rng(seed, f"{gene}/{stage_range}")
     terms = TERMS[stage_range]
@@ -154,8 +152,7 @@ def render_group_image(group, index, seed):
     rng = stage_range_rng(seed, f"{group.gene}/{group.stage_range}/{index}")
     view = "dorsal" if rng.random() < 0.3 and index else "lateral"
     shown = rng.random(len(group.strengths)) < (0.75 if index else 1.0)
-    swing = np.exp(
-        rng.normal(0, 0.1, len(group.strengths)) + rng.normal(0, 0.25)
-    )  # some embryos are stained for longer
+    # Some embryos are stained for longer.
+    swing = np.exp(rng.normal(0, 0.1, len(group.strengths)) + rng.normal(0, 0.25))
     strengths = {t: s * w for (t, s), w, yes in zip(group.strengths.items(), swing, shown) if yes}
     return render_embryo(group.stage_range, strengths, rng, view=view, part=group.part), view

@@ -302,9 +302,8 @@ def _term_stain(frame, stage_range, term, view, part, rng):
     dy = 0.055 * smooth_noise(rng, 14)
     x = (frame.x + dx)[::2, ::2]
     y = (frame.y + dy)[::2, ::2]
-    torn = (
-        0.035 * smooth_noise(rng, 4)[::2, ::2] + 0.05 * smooth_noise(rng, 9)[::2, ::2]
-    )  # makes the edge ragged
+    # This noise makes the edge ragged.
+    torn = 0.035 * smooth_noise(rng, 4)[::2, ::2] + 0.05 * smooth_noise(rng, 9)[::2, ::2]
     mask = enlarge_image(region_mask(tubes, x, y, softness=rng.uniform(0.05, 0.13), swollen=torn), 2)
     is_everywhere = region.tissue in EVERYWHERE
     if part is not None and not is_everywhere:

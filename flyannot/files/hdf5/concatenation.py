@@ -59,12 +59,9 @@ def read_part_contents(path):
         bulky = LARGE_DATASETS.get(stored.kind, ())
         contents = {}
         for s in stored.stage_ranges:
-            datasets = {
-                name: stored.datasets(s)[name] for name in SCHEMAS[stored.kind] if name in stored.datasets(s)
-            }
-            small = [
-                name for name in datasets if _has_entries_per_image(stored.kind, name) and name not in bulky
-            ]
+            held = stored.datasets(s)
+            datasets = {name: held[name] for name in SCHEMAS[stored.kind] if name in held}
+            small = [n for n in datasets if _has_entries_per_image(stored.kind, n) and n not in bulky]
             contents[s] = datasets | {name: stored.read_array(s, name, as_bytes=True) for name in small}
         return PartContents(stored.path, stored.kind, stored.failures, stored.inputs, contents)
 

@@ -47,9 +47,8 @@ def format_title(stored):
 
     `stored` is an open `StoredFile`.
     """
-    return (
-        f"{stored.path}: {stored.kind}, made by {COMMAND_BY_KIND[stored.kind]} of flyannot {stored.version}"
-    )
+    command = COMMAND_BY_KIND[stored.kind]
+    return f"{stored.path}: {stored.kind}, made by {command} of flyannot {stored.version}"
 
 
 def format_skipped_images(stored):

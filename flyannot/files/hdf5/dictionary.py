@@ -6,19 +6,9 @@ The trace has one record for each epoch: an object with the attributes that TRAC
 
 import numpy as np
 
+from flyannot.files.hdf5.schema import TRACE_DTYPES
 from flyannot.files.hdf5.writing import write_array
 from flyannot.files.tables import write_table
-
-TRACE_DTYPES = {
-    "epoch": "i4",
-    "seconds": "f8",
-    "objective_stored": "f8",
-    "objective": "f8",
-    "gap": "f8",
-    "mean_nonzeros": "f8",
-    "n_unused_atoms": "i4",
-    "n_visits": "i8",
-}
 
 
 def write_dictionary(file, stage_range, D, records, *, n_patches):
@@ -42,7 +32,7 @@ def write_dictionary(file, stage_range, D, records, *, n_patches):
 
 
 def read_dictionary(stored, stage_range):
-    """Return the atoms of a stage range, array (n_atoms, n_features), of an open dictionary file."""
+    """Return the atoms of a stage range of an open file that has them, array (n_atoms, n_features)."""
     return stored.read_array(stage_range, "D")
 
 
@@ -103,9 +93,6 @@ def write_trace(path, records_of):
     path : Path of the table
     records_of : dict, stage range -> list of trace records, one for each epoch
     """
-    rows = (
-        (s, *(f"{getattr(r, n):.6g}" for n in TRACE_DTYPES))
-        for s, records in records_of.items()
-        for r in records
-    )
+    records = ((s, record) for s, some in records_of.items() for record in some)
+    rows = ((s, *(f"{getattr(record, n):.6g}" for n in TRACE_DTYPES)) for s, record in records)
     write_table(path, ("stage_range", *TRACE_DTYPES), rows)

@@ -270,9 +270,8 @@ def select_datasets(objects):
     `objects` is the result of `list_objects`; groups are left out. Raises ValueError if the values of a
     dataset are in another file, or its type is not plain.
     """
-    return {
-        name: _dataset_layout(name, item) for name, item in objects.items() if isinstance(item, h5d.DatasetID)
-    }
+    datasets = {name: item for name, item in objects.items() if isinstance(item, h5d.DatasetID)}
+    return {name: _dataset_layout(name, item) for name, item in datasets.items()}
 
 
 def _dataset_layout(name, item):

@@ -83,11 +83,6 @@ def read_training_image_arrays(stored, stage_range, datasets):
     return stored.read_arrays(stage_range, _KNOWN.rstrip("/"), datasets, {})
 
 
-def read_atoms(stored, stage_range):
-    """Return the dictionary of a stage range of an open model file: array (n_atoms, n_descriptor)."""
-    return stored.read_array(stage_range, "D")
-
-
 def read_terms(stored, stage_range):
     """Return the terms (list of str) of a stage range of an open model file, in the classifier's order."""
     return stored.read_array(stage_range, "term")

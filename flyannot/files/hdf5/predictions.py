@@ -2,19 +2,12 @@
 
 import numpy as np
 
+from flyannot.files.hdf5.schema import SCHEMAS
 from flyannot.files.hdf5.writing import write_array, write_image_columns
 
 _GROUPS = ("name", "gene", "fbgn")
-_TERMS = {"threshold": "f8", "is_learned": "u1", "n_genes": "i4"}
-_TERMS |= dict.fromkeys(("auc", "auc_low", "auc_high", "precision"), "f8")
-_MATRICES = {"decision_value": "f8", "probability": "f8", "answer_threshold": "f8"}
-_MATRICES |= {"yes": "u1", "undetermined": "u1"}
-_OF_RUN = {
-    "held_out": "u1",
-    "model_probability": "f8",
-    "curated": "i1",
-    "answer_before": "i1",
-}
+# The types of the arrays of numbers, in the order in which they are written.
+_DTYPES = {name: kind for name, (kind, _) in SCHEMAS["predictions"].items() if kind != "S"}
 
 
 def write_predictions(file, stage_range, columns, group_of_image, groups, predicted):
@@ -46,9 +39,8 @@ def write_predictions(file, stage_range, columns, group_of_image, groups, predic
     for name in _GROUPS:
         write_array(group, f"group_{name}", groups[name])
     write_array(group, "term", predicted["term"])
-    write_array(group, "in_training", predicted["in_training"], dtype="u1")
-    for name, dtype in (_TERMS | _MATRICES).items():
-        if predicted[name] is not None:
+    for name, dtype in _DTYPES.items():
+        if name not in group and predicted.get(name) is not None:
             write_array(group, name, predicted[name], dtype=dtype)
 
 
@@ -65,7 +57,7 @@ def write_run_answers(group, arrays):
         if name in group:
             group[name][...] = values
         else:
-            write_array(group, name, values, dtype=_OF_RUN[name])
+            write_array(group, name, values, dtype=_DTYPES[name])
 
 
 def read_predictions(stored, stage_range):
@@ -92,9 +84,8 @@ def read_predictions(stored, stage_range):
     """
     of_image = stored.read_array(stage_range, "group_of_image")
     groups = {name: stored.read_array(stage_range, f"group_{name}") for name in _GROUPS}
-    names = ("term", "in_training", "unlikeness", *_TERMS, *_MATRICES, *_OF_RUN)
-    present = [name for name in names if name in stored.datasets(stage_range)]
-    predicted = {name: stored.read_array(stage_range, name) for name in present}
+    present = [name for name in ("term", *_DTYPES) if name in stored.datasets(stage_range)]
+    predicted = {name: stored.read_array(stage_range, name) for name in present if name != "group_of_image"}
     shape = predicted["yes"].shape
     untested = np.full(len(predicted["term"]), np.nan)
     absent = {

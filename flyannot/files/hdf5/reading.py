@@ -150,11 +150,8 @@ class StoredFile:
         wrong = find_shape_error(datasets, group, f"{stage_range}/{place}", sizes)
         if wrong:
             raise damaged_file_error(self.path, wrong, self.kind)
-        return {
-            name: self.read_array(stage_range, f"{place}/{name}")
-            for name in datasets
-            if group[name] is not None
-        }
+        held = [name for name in datasets if group[name] is not None]
+        return {name: self.read_array(stage_range, f"{place}/{name}") for name in held}
 
     def dataset_names(self, stage_range, place):
         """Return the names (list of str) of the datasets in a subgroup of a stage range.

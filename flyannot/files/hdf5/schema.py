@@ -1,9 +1,10 @@
 """The datasets of every kind of HDF5 file, with their types and dimensions.
 
 SCHEMAS maps each kind of file, such as "features", to the datasets of one stage range. A dataset is described
-by a pair (kinds, dimensions). `kinds` are the NumPy kinds that its dtype may have, such as "f". A dimension
-is an int, or a name such as "n_images", perhaps followed by "+1". All dimensions of one name have the same
-size within a stage range. docs/file-format.md describes the same for people.
+by a pair (kinds, dimensions). `kinds` are the NumPy kinds that its dtype may have, such as "f", or the dtype
+that is written, such as "f8"; any dtype of its kind is read. A dimension is an int, or a name such as
+"n_images", perhaps followed by "+1". All dimensions of one name have the same size within a stage range.
+docs/file-format.md describes the same for people.
 """
 
 import numpy as np
@@ -17,18 +18,14 @@ DTYPES = {"i1", "u1", "u2", "u4", "i4", "i8", "f4", "f8"}
 IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source", "place", "quality_warnings")
 _IMAGES = dict.fromkeys(IMAGE_COLUMNS, ("S", ("n_images",)))
 _CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of the LARGE_DATASETS rows of each image
-_EPOCHS = ("n_epochs",)
-_TRACE = dict.fromkeys(("trace/epoch", "trace/n_unused_atoms", "trace/n_visits"), ("i", _EPOCHS))
-_TRACE |= {
-    f"trace/{name}": ("f", _EPOCHS) for name in ("objective_stored", "objective", "gap", "mean_nonzeros")
-}
+# The columns of the trace of dictionary learning, with their types.
+TRACE_DTYPES = {"epoch": "i4", "seconds": "f8", "objective_stored": "f8", "objective": "f8", "gap": "f8"}
+TRACE_DTYPES |= {"mean_nonzeros": "f8", "n_unused_atoms": "i4", "n_visits": "i8"}
+_CHECKPOINT = {f"trace/{name}": (dtype, ("n_epochs",)) for name, dtype in TRACE_DTYPES.items()}
+_TRACE = {name: known for name, known in _CHECKPOINT.items() if name != "trace/seconds"}
 _ANSWERS = ("n_groups", "n_terms")
-_OF_RUN = {
-    "held_out": ("u", _ANSWERS),
-    "model_probability": ("f", _ANSWERS),
-    "curated": ("i", _ANSWERS),
-    "answer_before": ("i", _ANSWERS),
-}
+_OF_RUN = {"held_out": ("u1", _ANSWERS), "model_probability": ("f8", _ANSWERS)}
+_OF_RUN |= dict.fromkeys(("curated", "answer_before"), ("i1", _ANSWERS))
 
 SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
     "descriptors": {
@@ -40,11 +37,8 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         "first": ("i", ("n_images+1",)),
         "n_candidates": ("i", ("n_images",)),
     },
-    "dictionary": {
-        "D": ("f", ("n_atoms", "n_features")),
-        **_TRACE,
-    },
-    "checkpoint": {**_TRACE, "trace/seconds": ("f", _EPOCHS)},  # the arrays of a learner are under state/
+    "dictionary": {"D": ("f", ("n_atoms", "n_features")), **_TRACE},
+    "checkpoint": _CHECKPOINT,  # the arrays of a learner are under state/
     "features": {
         **_IMAGES,
         **_CONTENT,
@@ -69,17 +63,17 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
     },
     "predictions": {
         **_IMAGES,
-        "group_of_image": ("i", ("n_images",)),
-        "unlikeness": ("f", ("n_images",)),
+        "group_of_image": ("i4", ("n_images",)),
+        "unlikeness": ("f8", ("n_images",)),
         **dict.fromkeys(("group_name", "group_gene", "group_fbgn"), ("S", ("n_groups",))),
-        "in_training": ("u", ("n_groups",)),
+        "in_training": ("u1", ("n_groups",)),
         "term": ("S", ("n_terms",)),
-        "threshold": ("f", ("n_terms",)),
-        "is_learned": ("u", ("n_terms",)),
-        "n_genes": ("i", ("n_terms",)),
-        **dict.fromkeys(("auc", "auc_low", "auc_high", "precision"), ("f", ("n_terms",))),
-        **dict.fromkeys(("decision_value", "probability", "answer_threshold"), ("f", _ANSWERS)),
-        **dict.fromkeys(("yes", "undetermined"), ("u", _ANSWERS)),
+        "threshold": ("f8", ("n_terms",)),
+        "is_learned": ("u1", ("n_terms",)),
+        "n_genes": ("i4", ("n_terms",)),
+        **dict.fromkeys(("auc", "auc_low", "auc_high", "precision"), ("f8", ("n_terms",))),
+        **dict.fromkeys(("decision_value", "probability", "answer_threshold"), ("f8", _ANSWERS)),
+        **dict.fromkeys(("yes", "undetermined"), ("u1", _ANSWERS)),
         **_OF_RUN,
     },
 }

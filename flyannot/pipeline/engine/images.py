@@ -120,29 +120,19 @@ class ImagesInParts:
         more : further arguments of `PartsTask`
         """
         parts = parts or (lambda share: self.parts(share, made_with, files))
-        return PartsTask(
-            self._out,
-            self.header,
-            parts,
-            make_part,
-            [*files, *(image.file for image in self.images)],
-            differ={"images": partial(describe_image_changes, self.images)},
-            images=tuple(self.images),
-            **more,
-        )
+        inputs = [*files, *(image.file for image in self.images)]
+        more["differ"] = {"images": partial(describe_image_changes, self.images)}
+        more["images"] = tuple(self.images)
+        return PartsTask(self._out, self.header, parts, make_part, inputs, **more)
 
     def _build_part(self, images, made_with, files):
         """Build the ImagePart of some images; the other parameters are as in `parts`."""
         header = self._header
         described = [_describe_image(image) for image in images]
-        return ImagePart(
-            images=images,
-            header=header,
-            path=part_path(self._out, json_digest([header.options, header.inputs, described])),
-            made_with=made_with,
-            name=f"the images {images[0].name} to {images[-1].name}",
-            files=files,
-        )
+        path = part_path(self._out, json_digest([header.options, header.inputs, described]))
+        about = {"header": header, "made_with": made_with, "files": files}
+        name = f"the images {images[0].name} to {images[-1].name}"
+        return ImagePart(images=images, path=path, name=name, **about)
 
 
 class ImagePart(OutputPart):
@@ -170,12 +160,8 @@ def images_digest(images, contents=()):
 def _describe_image(image):
     """Return the columns of an image in its table as a value for JSON, from which its digest is made."""
     guessed = ["guessed"] if image.stage_is_guessed else []
-    return [
-        image.name,
-        *(getattr(image, name, "") for name in IMAGE_COLUMNS[1:]),
-        image.stage_range,
-        *guessed,
-    ]
+    columns = (getattr(image, name, "") for name in IMAGE_COLUMNS[1:])
+    return [image.name, *columns, image.stage_range, *guessed]
 
 
 def _file_digests(images):

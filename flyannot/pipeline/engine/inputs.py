@@ -211,14 +211,12 @@ def read_options(stored, kind):
 
 def dictionary_lam(stored):
     """Return the weight of the L1 norm that the dictionary of an open file was learned for."""
-    return _read_header_options(
-        stored, "learn-dict", lambda learned: FloatType(above=0).parse(learned["lam"])
-    )
+    return _read_header_options(stored, "learn-dict", lambda of: FloatType(above=0).parse(of["lam"]))
 
 
 def has_positive_codes(stored):
     """Return whether the dictionary of an open file was learned with codes that are not negative."""
-    return _read_header_options(stored, "learn-dict", lambda learned: "codes" in learned.get("positive", ()))
+    return _read_header_options(stored, "learn-dict", lambda of: "codes" in of.get("positive", ()))
 
 
 def is_imported(stored):
@@ -228,9 +226,7 @@ def is_imported(stored):
 
 def imported_width(stored):
     """Return the number of imported features per image, from the header of an open file."""
-    return _read_header_options(
-        stored, "import", lambda imported: IntegerType().parse(imported["n_features"])
-    )
+    return _read_header_options(stored, "import", lambda of: IntegerType().parse(of["n_features"]))
 
 
 def _read_header_options(stored, table, read):
@@ -279,9 +275,8 @@ def read_curated_annotations(annotations_csv, *, corrections=(), roll_up=()):
         annotations = read_annotations(table, known=names)
     if corrections:
         annotations, changes = apply_corrections(annotations, read_corrections(corrections), table, names)
-        sentences = [
-            f"{', '.join(path.name for path in corrections)}: {s}" for s in describe_changes(changes)
-        ]
+        files = ", ".join(path.name for path in corrections)
+        sentences = [f"{files}: {s}" for s in describe_changes(changes)]
     return (add_parent_terms(annotations, ontology) if ontology else annotations), sentences
 
 

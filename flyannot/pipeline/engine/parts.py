@@ -132,16 +132,10 @@ def make_missing_parts(make_part, parts, execution):
         if done < total:
             execution.progress(max(done, min(before + n_ended, total - 1)), total, unit)
 
-    execution.workers.run_all(
-        partial(_make_and_summarise, make_part),
-        missing,
-        on_done=on_done,
-        on_items=on_items,
-        name=attrgetter("name"),
-        folder=parts[0].path.parent,
-        reads=attrgetter("reads"),
-        n_items=attrgetter("n_items"),
-    )
+    make = partial(_make_and_summarise, make_part)
+    of_part = {name: attrgetter(name) for name in ("name", "reads", "n_items")}
+    of_part["folder"] = parts[0].path.parent
+    execution.workers.run_all(make, missing, on_done=on_done, on_items=on_items, **of_part)
     return [closed.get(part.path) or read_part_contents(part.path) for part in parts]
 
 

@@ -144,11 +144,8 @@ def write_record(configuration):
         If the record cannot be written.
     """
     out = configuration.output
-    record = {
-        "data-set": relative_path(configuration.data_set, out),
-        "output": ".",
-        "seed": configuration.seed,
-    }
+    data_set = relative_path(configuration.data_set, out)
+    record = {"data-set": data_set, "output": ".", "seed": configuration.seed}
     chosen = {name: options for name, options in configuration.options.items() if name != RunOptions.table}
     record |= {name: _to_table(options, out) for name, options in chosen.items()}
     text = tomli_w.dumps(record)

@@ -35,7 +35,7 @@ from flyannot.pipeline.engine.task import describe_plan, run_task
 from flyannot.pipeline.loaded_model import adapted_options
 from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.runs.configuration import RECORD
-from flyannot.terms.training_set import build_training_set, default_min_groups_from_columns
+from flyannot.terms.training_set import build_training_set, default_min_groups
 
 log = logging.getLogger("flyannot")
 _SUGGESTING_STEP = "annotate"  # it uses a supplied model if there are no curated terms
@@ -129,9 +129,8 @@ def with_base_model(configuration):
         return configuration
     train = adapted_options(train)
     with open_stored_file(train.adapt, "model") as stored:
-        made = {
-            kind.table: read_options(stored, kind) for kind in (ExtractOptions, LearnOptions, PoolOptions)
-        }
+        kinds = ExtractOptions, LearnOptions, PoolOptions
+        made = {kind.table: read_options(stored, kind) for kind in kinds}
     return replace(configuration, options={**configuration.options, **made, "train": train})
 
 
@@ -313,7 +312,7 @@ def _curated_groups(images, annotations, train):
     """Return a dict: stage range -> TrainingSet of the annotated groups, as the step `train` makes it."""
     columns = {s: image_columns([i for i in images if i.stage_range == s]) for s in STAGE_RANGES}
     if train.min_groups is None:
-        enough = default_min_groups_from_columns(columns, annotations, train.exclude_terms)
+        enough = default_min_groups(columns, annotations, train.exclude_terms)
         train = replace(train, min_groups=enough)
     curated = {s: build_training_set(of_range, annotations, s, train) for s, of_range in columns.items()}
     return {s: groups for s, groups in curated.items() if len(groups)}

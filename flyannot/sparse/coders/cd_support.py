@@ -235,16 +235,8 @@ def _times_inverse(n, support):
     The result is zero in the padding.
     """
     inverse = support.inverse
-    add_rows(
-        support.direction,
-        support.zeros,
-        1.0,
-        support.column,
-        inverse,
-        inverse.shape[1],
-        n,
-        round_up_to_lanes(n),
-    )
+    size = round_up_to_lanes(n)
+    add_rows(support.direction, support.zeros, 1.0, support.column, inverse, inverse.shape[1], n, size)
 
 
 @inlined()

@@ -96,9 +96,8 @@ class LagrangeDual(Learner):
 
     def end_epoch(self):
         """Replace the dictionary by the best one for the codes of this epoch, and replace unused atoms."""
-        Lambda = np.maximum(
-            0.0, _row_products(self.D, self._B - self._A @ self.D)
-        )  # right if D were the solution
+        # This Lambda would be right if D were the solution.
+        Lambda = np.maximum(0.0, _row_products(self.D, self._B - self._A @ self.D))
         D, _ = solve_dual(self._A, self._B, start=Lambda)
         if primal_objective(self._A, self._B, D) > primal_objective(self._A, self._B, self.D):
             D = self.D.copy()  # rounding prevents a better one

@@ -99,7 +99,7 @@ class LazyAtoms:
         D = gather_rows(self.F, features, self._buffers("atoms", len(features), self.F.shape[1]))
         return np.divide(D, self.scale, out=D, casting="same_kind") if (self.scale != 1).any() else D
 
-    def update(self, D, B, A, features, rng):
+    def update(self, D, B, A, features, rng, *, is_residual=False):
         """Run one pass of block coordinate descent over all atoms, on some features.
 
         Every atom with a non-zero code moves to the minimum of 1/2 tr(D' D A) - tr(D' B) over its entries in
@@ -115,45 +115,31 @@ class LazyAtoms:
             Mean of Z' Z.
         features : integer array, or None for all
         rng : Generator
+        is_residual : bool
+            Whether `B` holds the residual B - D A instead, which then changes in place along with the atoms.
         """
         outside = self._outside_mass(D, features)
         growth = np.ones(len(A))
-        for columns, visit in _random_blocks(A, rng):
-            R = self._buffers("residual", columns.stop - columns.start, len(D))
-            np.matmul(A[columns], D.T, out=R)
-            buffers = self._block_buffers(self._buffers("moved", *R.shape))
-            _update_block(
-                R, D, B, A, columns.start, visit, outside, self.ball, self.positive, growth, buffers
-            )
-        self._store_atoms(D, features, outside, growth)
-
-    def update_with_residuals(self, D, H, A, features, rng):
-        """Run the pass of `update`, given the residual H = B - D A instead of B.
-
-        H (len(features), n_atoms) is changed in place along with the atoms D.  The other parameters are the
-        same.
-        """
-        outside = self._outside_mass(D, features)
-        growth = np.ones(len(A))
-        moved = self._buffers("moved", *D.T.shape)
+        # The changes of all atoms, in the order of their visits, are only kept to update the residual.
+        moved = self._buffers("moved", len(A) if is_residual else BLOCK, len(D))
         visited = np.zeros(len(A), np.int64)
         n = 0
         for columns, visit in _random_blocks(A, rng):
             R = self._buffers("residual", columns.stop - columns.start, len(D))
-            np.matmul(A[columns, visited[:n]], moved[:n], out=R)
             more = n + len(R)
-            buffers = self._block_buffers(moved[n:more])
-            _update_block(
-                R, D, H, A, columns.start, visit, outside, self.ball, self.positive, growth, buffers
-            )
-            visited[n:more] = range(columns.start, columns.stop)
-            n = more
-        H -= np.matmul(moved[:n].T, A[visited[:n]], out=self._buffers("change", *D.shape))
+            if is_residual:
+                np.matmul(A[columns, visited[:n]], moved[:n], out=R)
+            else:
+                np.matmul(A[columns], D.T, out=R)
+            buffers = moved[n:more], self._buffers("block", *R.shape), self._buffers("atom", 1, len(D))[0]
+            block = columns.start, visit
+            _update_block(R, D, B, A, block, (outside, growth), (self.ball, self.positive), buffers)
+            if is_residual:
+                visited[n:more] = range(columns.start, columns.stop)
+                n = more
+        if is_residual:
+            B -= np.matmul(moved[:n].T, A[visited[:n]], out=self._buffers("change", *D.shape))
         self._store_atoms(D, features, outside, growth)
-
-    def _block_buffers(self, moved):
-        """Return the work arrays of `_update_block`, the first of which is `moved` (n_block, n_rows)."""
-        return moved, self._buffers("block", *moved.shape), self._buffers("atom", 1, moved.shape[1])[0]
 
     def _outside_mass(self, D, features):
         """Return the mass (squared L2 norm, or L1 norm) of every atom on all features except `features`.
@@ -216,7 +202,7 @@ def _random_blocks(A, rng):
 
 
 @kernel(fastmath=SUMS)
-def _update_block(R, D, B, A, first, visit, outside, ball, positive, growth, buffers):
+def _update_block(R, D, B, A, block, masses, projection, buffers):
     """Update the atoms first + visit[0], first + visit[1], ... of one block, one after the other.
 
     Atom k moves by (B - D A)[:, k] / A[k, k], and is projected.  There is at least one atom to update.
@@ -228,17 +214,18 @@ def _update_block(R, D, B, A, first, visit, outside, ball, positive, growth, buf
     D : array (n_rows, n_atoms), changed in place
         The atoms on the selected features.
     B, A : arrays (n_rows, n_atoms) and (n_atoms, n_atoms)
-    first : int, the first atom of the block
-    visit : int array
-    outside : float64 array (n_atoms,)
-        Mass of every atom on other features: squared L2 norm, or L1 norm for L1_WITHIN.
-    ball : L2_LAZY, L2_WITHIN or L1_WITHIN
-    positive : bool, whether entries must not be negative
-    growth : float64 array (n_atoms,), overwritten for these atoms
-        Factor by which the entries on other features must shrink.
+    block : (first, visit), the first atom of the block, and an int array
+    masses : (outside, growth), float64 arrays (n_atoms,)
+        `outside` is the mass of every atom on other features: squared L2 norm, or L1 norm for L1_WITHIN.
+        `growth`, overwritten for these atoms, is the factor by which entries on other features must shrink.
+    projection : (ball, positive)
+        `ball` is L2_LAZY, L2_WITHIN or L1_WITHIN; `positive` says that entries must not be negative.
     buffers : tuple of three work arrays
         The first, `moved` (n_block, n_rows), is overwritten with the change of the atoms.
     """
+    first, visit = block
+    outside, growth = masses
+    ball, positive = projection
     moved, atoms, u = buffers
     for i in range(len(D)):
         for l in range(len(R)):

@@ -168,5 +168,5 @@ class MODL(OL):
         if observed is not None:
             R *= observed
         H = self._add_to_history(Z, R, observed, features)
-        self._atoms.update_with_residuals(F, H, self._A, features, self._rng)
+        self._atoms.update(F, H, self._A, features, self._rng, is_residual=True)
         self._write_history_back(H, features)

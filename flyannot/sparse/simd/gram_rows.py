@@ -221,7 +221,7 @@ def append_above(v, q, q0, bar, numbers, values, size):
     def chunk(k, carried):
         for i in range(CHUNK // LANES):
             above = builder.fcmp_ordered(">", v.abs(v.load(q, k, i)), bar)
-            if v.appends_at_once():
+            if v.has_float32_lists():
                 carried = append_at_once(k, i, above, *carried)
             else:
                 first = builder.add(k, I64(LANES * i))

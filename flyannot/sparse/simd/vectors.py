@@ -138,21 +138,27 @@ class Vectors:
     def _shuffle(self, a, b, lanes):
         return self.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
 
-    def _call(self, name, *values):
-        kind = values[0].type
-        name = f"{name}.v{LANES}{'f32' if isinstance(self.real, ir.FloatType) else 'f64'}"
-        signature = ir.FunctionType(kind, [kind] * len(values))
+    def _call(self, name, kind, *values):
+        """Call a function of LLVM by its name.
+
+        kind : the type of its result
+        """
+        signature = ir.FunctionType(kind, [value.type for value in values])
         function = self.cgutils.get_or_insert_function(self.builder.module, signature, name)
         return self.builder.call(function, values)
 
+    def _call_for_reals(self, name, *values):
+        suffix = "f32" if isinstance(self.real, ir.FloatType) else "f64"
+        return self._call(f"{name}.v{LANES}{suffix}", values[0].type, *values)
+
     def fma(self, a, b, c):
-        return self._call("llvm.fmuladd", a, b, c)
+        return self._call_for_reals("llvm.fmuladd", a, b, c)
 
     def abs(self, a):
-        return self._call("llvm.fabs", a)
+        return self._call_for_reals("llvm.fabs", a)
 
     def round_nearest(self, a):
-        return self._call("llvm.nearbyint", a)
+        return self._call_for_reals("llvm.nearbyint", a)
 
     def max(self, a, b):
         return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
@@ -201,9 +207,7 @@ class Vectors:
         """Return total plus, in every lane, the products of its four unsigned and its four signed bytes."""
         builder, words = self.builder, ir.VectorType(I32, LANES)
         if self.has("avx512vnni"):  # the processor's own instruction
-            kind = ir.FunctionType(words, [words] * 3)
-            function = self.cgutils.get_or_insert_function(builder.module, kind, VNNI)
-            return builder.call(function, [total, *(builder.bitcast(v, words) for v in (unsigned, signed))])
+            return self._call(VNNI, words, total, *(builder.bitcast(v, words) for v in (unsigned, signed)))
         if self.has("avx2"):
             return self._short_products(unsigned, signed, total)
         signed = builder.bitcast(signed, unsigned.type)
@@ -223,12 +227,9 @@ class Vectors:
         u, s = (builder.bitcast(v, shorts) for v in (unsigned, signed))
         eight, low = (ir.Constant(shorts, [value] * (CHUNK // 2)) for value in (8, 255))
         even = builder.and_(u, low), builder.ashr(builder.shl(s, eight), eight)
-        kinds = [ir.VectorType(I16, half)] * 2
-        kind = ir.FunctionType(ir.VectorType(I32, half // 2), kinds)
-        function = self.cgutils.get_or_insert_function(builder.module, kind, PAIRS)
         for pair in (even, (builder.lshr(u, eight), builder.ashr(s, eight))):
             halves = ([self._shuffle(v, v, range(at, at + half)) for v in pair] for at in (0, half))
-            sums = [builder.call(function, both) for both in halves]
+            sums = [self._call(PAIRS, ir.VectorType(I32, half // 2), *both) for both in halves]
             total = builder.add(total, self._shuffle(*sums, range(half)))
         return total
 
@@ -284,14 +285,10 @@ class Vectors:
     def gathered(self, source, numbers):
         """Return a vector with the entries of the row `source` at the indices in the vector `numbers`."""
         builder, reals = self.builder, ir.VectorType(self.real, LANES)
-        if self.has("avx512f") and isinstance(self.real, ir.FloatType):
+        if self.has_float32_lists():
             every = ir.Constant(ir.VectorType(BOOL, LANES), [1] * LANES)
             start = builder.bitcast(source, BYTE.as_pointer())
-            kinds = [reals, start.type, numbers.type, every.type, I32]
-            gather = self.cgutils.get_or_insert_function(
-                builder.module, ir.FunctionType(reals, kinds), GATHER
-            )
-            return builder.call(gather, [ir.Constant(reals, None), start, numbers, every, I32(4)])
+            return self._call(GATHER, reals, ir.Constant(reals, None), start, numbers, every, I32(4))
         vector = ir.Constant(reals, ir.Undefined)
         for lane in range(LANES):
             number = builder.zext(builder.extract_element(numbers, I32(lane)), I64)
@@ -321,8 +318,8 @@ class Vectors:
         builder.position_at_end(done)
         return phis
 
-    def appends_at_once(self):
-        """Return True if the processor has the instruction that `append_at_once` needs."""
+    def has_float32_lists(self):
+        """Return True if the processor can gather and append float32 numbers by single instructions."""
         return self.has("avx512f") and isinstance(self.real, ir.FloatType)
 
     def append_at_once(self, chosen, lists, size):
@@ -340,11 +337,9 @@ class Vectors:
 
     def _compressed(self, vector, chosen):
         """Return a vector that begins with the chosen lanes of a vector, one after the other."""
-        builder, kind = self.builder, vector.type
+        kind = vector.type
         name = f"{COMPRESS}.v{LANES}{'i32' if kind.element == I32 else 'f32'}"
-        function = ir.FunctionType(kind, [kind, kind, chosen.type])
-        function = self.cgutils.get_or_insert_function(builder.module, function, name)
-        return builder.call(function, [vector, ir.Constant(kind, None), chosen])
+        return self._call(name, kind, vector, ir.Constant(kind, None), chosen)
 
 
 def row_operation(n_reals=0, *, whole=None):
