@@ -20,7 +20,7 @@ Explain Export Express Extend Fail Fall Fetch Find Fit Fix Flag Follow Format Fr
 Halve Handle Hide Hold Honour Ignore Import Improve Include Index Inline Insert Install Join Keep Know Label
 Learn Leave Let Limit Link List Load Log Look Lower Make Map Mark Match Mean Measure Mend Merge Move Name
 Normalise Note Notice Offer Open Order Pad Parse Pass Permit Pick Pin Place Plan Pool Predict Prefer Prepare
-Print Project Protect Prove Push Put Query Quote Raise Read Rebuild Record Recover Reduce Refuse Register
+Print Project Protect Prove Push Put Query Quote Raise Rate Read Rebuild Record Recover Reduce Refuse Register
 Reject Release Remove Rename Render Reorder Repair Replace Report Require Reset Resolve Restore Return Reuse
 Revert Reword Rewrite Round Run Sample Save Say Scale Score Select Send Separate Set Share Shorten Show
 Simplify Sketch Skip Smooth Solve Sort Speed Split Start State Stop Store Strip Suggest Sum Support Swap
