@@ -16,7 +16,7 @@ from flyannot.dataset.folder import (
     read_images,
 )
 from flyannot.dataset.images import images_from_files, read_folder, select_images
-from flyannot.dataset.paths import relative_path, resolve_path
+from flyannot.dataset.paths import is_data_set_table, relative_path, resolve_path
 from flyannot.pipeline.options import Selection
 
 IMAGES = "image,gene,stage_range\n"
@@ -231,3 +231,11 @@ def test_a_path_written_in_a_folder_leads_back_whatever_is_a_link(tmp_path, monk
         assert os.path.realpath(resolve_path(folder, written)) == os.path.realpath(path), (folder, path)
         assert os.path.realpath(folder / written) == os.path.realpath(path), (folder, path)
     assert relative_path("data", ".") == "data"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_table"),
+    {"images.csv": True, "annotations.xlsx": True, "images.h5": False, "scores.csv": False}.items(),
+)
+def test_a_table_of_a_data_set_is_known_by_its_name(name, is_table):
+    assert is_data_set_table(Path("embryos", name)) is is_table
