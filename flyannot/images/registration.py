@@ -171,7 +171,10 @@ def _off_surface(grey, terms):
     for _ in range(3):
         fit = np.linalg.lstsq(border[kept], levels[kept], rcond=None)[0]
         off = np.abs(levels - border @ fit)
+        before = kept
         kept = off <= max(_LEAST_STEP, 3 * np.median(off))
+        if np.array_equal(kept, before):  # the next fit would be the same
+            break
     off = np.abs(grey - np.tensordot(fit, terms, 1))
     return off, 1.4826 * np.median(border_values(off))
 

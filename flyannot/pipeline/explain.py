@@ -23,7 +23,7 @@ from flyannot.pipeline.encoding import split_photographs
 from flyannot.pipeline.engine.images import image_columns, sort_images
 from flyannot.pipeline.loaded_model import load_model, require_stage_ranges_with_terms
 from flyannot.pipeline.stage_model import find_stage_warnings
-from flyannot.terms.explain import CELL_PX, Explanation, explain_group, require_linear
+from flyannot.terms.explain import CELL_PX, Explanation, draw_smooth_maps, explain_group, require_linear
 from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import novelty_warnings
 
@@ -222,7 +222,8 @@ def _pictures(explanation):
     All have one colour scale.  Nothing is drawn outside the outline of the embryo.
     """
     described = enumerate(explanation.described)
-    spreads = [explanation.split.smooth_map(number, patches) / CELL_PX**2 for number, patches in described]
+    maps = [draw_smooth_maps([explanation.split], number, patches)[0] for number, patches in described]
+    spreads = [cells / CELL_PX**2 for cells in maps]
     full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
     title = f"{explanation.gene or explanation.group}, stage range {explanation.stage_range}"
     answer = f"{'yes' if explanation.yes else 'no'}, probability {explanation.probability:.3f}"

@@ -72,23 +72,27 @@ class Explanation:
         of_image = self.image == number
         return self.patch[of_image], self.contribution[of_image]
 
-    def spread(self, number, patches, size_px, cell_px=1):
-        """Return the map of the contributions of one image, as `contribution_map` makes it.
 
-        Parameters
-        ----------
-        number : int, the number of the image within the group
-        patches : DescribedPatches of the image
-        size_px : (height, width) of the image
-        cell_px : int, the side of the cells of the map
-        """
-        patch, contribution = self.select_image(number)
-        sides = patches.patch_px[patch].astype(int)
-        return contribution_map(patches.centres_px[patch], contribution, sides, size_px, cell_px)
+def draw_smooth_maps(explanations, number, patches):
+    """Draw blurred maps of the contributions of one image, with cells of CELL_PX.
 
-    def smooth_map(self, number, patches):
-        """Return the blurred map of one image as it is drawn, with cells of CELL_PX; see `spread`."""
-        return blur_image(self.spread(number, patches, STANDARD_PX, CELL_PX), _BLUR_CELLS)
+    Parameters
+    ----------
+    explanations : list of Explanation, of several terms and one group
+    number : int, the number of the image within the group
+    patches : DescribedPatches of the image
+
+    Returns
+    -------
+    maps : float64 array (n_explanations, height / CELL_PX, width / CELL_PX)
+        The sum over a map is the sum of the contributions of the image.
+    """
+    contribution = np.zeros((len(explanations), len(patches.centres_px)))
+    for row, explanation in zip(contribution, explanations):
+        patch, values = explanation.select_image(number)
+        row[patch] = values
+    spread = contribution_map(patches.centres_px, contribution, patches.patch_px, STANDARD_PX, CELL_PX)
+    return np.stack([blur_image(cells, _BLUR_CELLS) for cells in spread])
 
 
 def require_linear(model):
@@ -173,26 +177,26 @@ def _parts_of_mean(parts, features, winner):
 
 
 def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1):
-    """Draw a map: spread each contribution evenly over its patch, and add up all patches.
+    """Draw maps: spread each contribution evenly over its patch, and add up all patches.
 
     Parameters
     ----------
     centres_px : float array (n, 2), (row, column) of the centres of the patches
-    contribution : float array (n,)
+    contribution : float array (n,), or (n_maps, n) to draw several maps
     patch_px : int, the side of the patches, or int array (n,) with the side of each
     size_px : (height, width) of the image
     cell_px : int, the side of the cells of the map
 
     Returns
     -------
-    spread : float64 array (height / cell_px, width / cell_px)
+    spread : float64 array (height / cell_px, width / cell_px), or (n_maps, ...) of several maps
         The sum over all cells is the sum of all contributions.
     """
     centres_px = np.asarray(centres_px, float).reshape(-1, 2)
     sides = np.broadcast_to(np.asarray(patch_px, int), len(centres_px))
     corners = np.rint(centres_px - sides[:, None] / 2)
     rows, columns = (_pixels_in_cells(first, sides, size, cell_px) for first, size in zip(corners.T, size_px))
-    return (rows * (np.asarray(contribution) / sides**2)[:, None]).T @ columns
+    return (rows.T * (np.asarray(contribution) / sides**2)[..., None, :]) @ columns
 
 
 def _pixels_in_cells(first, sides, size, cell_px):

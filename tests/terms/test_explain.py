@@ -82,6 +82,8 @@ def test_a_map_holds_all_that_the_patches_contribute(rng):
         spread = contribution_map(centres_px, [1.0, -3.0, 0.5], 16, STANDARD_PX, cell_px)
         assert spread.shape == expected.shape and spread.sum() == pytest.approx(-1.5)
         np.testing.assert_allclose(spread, expected, atol=1e-15)
+        several = contribution_map(centres_px, [[0, 0, 0], [1.0, -3.0, 0.5]], 16, STANDARD_PX, cell_px)
+        np.testing.assert_allclose(several, [0 * expected, expected], atol=1e-15)
 
 
 MEAN = {"scheme": "mean"}
