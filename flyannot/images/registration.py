@@ -152,7 +152,7 @@ def _off_background(grey):
 
 @lru_cache(maxsize=4)
 def _surface_terms(shape):
-    """Return the terms of a quadratic surface, float array (6, height, width); the first three are a plane."""
+    """Return the terms of a quadratic surface, float array (6, height, width); three make a plane."""
     y, x = np.indices(shape) / max(shape)
     return np.stack([np.ones(shape), x, y, x * x, x * y, y * y])
 

@@ -7,7 +7,7 @@ not marked.
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -161,7 +161,7 @@ class RunGroups:
         self._annotations = run.annotations
         self._paths = run.pictures.paths
         self._queue = queue
-        self._indexes = {stage_range: PatternIndex(run, stage_range) for stage_range in shown}
+        self._indexes = dict(zip(shown, map_ordered(partial(PatternIndex, run), shown)))
         self._maps = {stage_range: ContributionMapper(run, stage_range) for stage_range in shown}
         self._places = dict(zip(shown, map_ordered(PatternIndex.places, self._indexes.values())))
         self._distances = {s: index.review_distances() for s, index in self._indexes.items()}
