@@ -143,8 +143,9 @@ def _explain_group(loaded, images, terms):
     probability = model.probabilities(values)
     threshold = model.answer_thresholds(probability[None])[0]
     likeliest = np.argsort(-probability, kind="stable")[:_MOST_TERMS].tolist()
-    for j in [loaded.terms.index(term) for term in terms] or likeliest:
-        split = explain_group(model, j, X, features, winner, scheme=loaded.classify.scheme)
+    numbers = [loaded.terms.index(term) for term in terms] or likeliest
+    splits = explain_group(model, numbers, X, features, winner, scheme=loaded.classify.scheme)
+    for j, split in zip(numbers, splits):
         yield GroupExplanation(
             group.name[0],
             group.gene[0],

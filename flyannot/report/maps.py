@@ -130,17 +130,15 @@ class ContributionMapper:
         group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(patches))])
         loaded = load_model(*self._of_model)
         X = training_rows(features, group, loaded.classify)
-        terms = loaded.terms
-        splits = {}
-        for term, value in values.items():
-            if term not in terms:  # the predictions are of another model
-                continue
-            split = explain_group(
-                loaded.model, terms.index(term), X, features, winner, scheme=loaded.classify.scheme
-            )
-            if abs(split.total - value) <= _TOLERANCE * max(abs(value), _TOLERANCE):
-                splits[term] = split
-        return dict(zip(splits, self._pack(list(splits.values()), patches)))
+        known = [term for term in values if term in loaded.terms]  # others are of another model
+        numbers = [loaded.terms.index(term) for term in known]
+        splits = explain_group(loaded.model, numbers, X, features, winner, scheme=loaded.classify.scheme)
+        kept = {
+            term: split
+            for term, split in zip(known, splits)
+            if abs(split.total - values[term]) <= _TOLERANCE * max(abs(values[term]), _TOLERANCE)
+        }
+        return dict(zip(kept, self._pack(list(kept.values()), patches)))
 
     def _pack(self, splits, patches):
         """Yield the dict that `draw_maps` returns for each term, from a list with the Explanation of each."""

@@ -105,13 +105,13 @@ def require_linear(model):
         )
 
 
-def explain_group(model, term, X, features, winner, *, scheme="group"):
-    """Write the decision value of one group for one term as a sum of contributions of patches.
+def explain_group(model, terms, X, features, winner, *, scheme="group"):
+    """Write the decision values of one group as sums of contributions of patches.
 
     Parameters
     ----------
     model : Model of a linear method
-    term : int, the number of the term in the model
+    terms : list of int, the numbers of the terms in the model
     X : float array (1, n_features), the pooled and normalised features of the group
     features : float array (n_images, n_features), the pooled features of each image of the group
     winner : int array (n_images, n_features)
@@ -120,7 +120,7 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
 
     Returns
     -------
-    explanation : Explanation
+    explanations : list with the Explanation of each term
 
     Raises
     ------
@@ -132,48 +132,46 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
     require_linear(model)
     if features.shape != winner.shape:
         raise DataError(f"{features.shape} features have {winner.shape} winning patches")
-    weights, intercept, rows = model.scorer.linear_form(np.asarray(X), term)
-    parts = rows[0].astype(np.float64) * weights  # (n_features,)
-    split = _parts_of_mean if scheme == "mean" else _parts_of_maximum
-    parts, image, patch = (array.ravel() for array in split(parts, features, winner))
-    has_patch = patch != NO_PATCH
-    key = image[has_patch].astype(np.int64) << 32 | patch[has_patch].astype(np.int64)
+    shares, images, patches = (_parts_of_mean if scheme == "mean" else _parts_of_maximum)(features, winner)
+    has_patch = patches != NO_PATCH
+    key = images[has_patch].astype(np.int64) << 32 | patches[has_patch].astype(np.int64)
     keys, inverse = np.unique(key, return_inverse=True)
-    return Explanation(
-        float(model.decision_values(X)[0, term]),
-        float(intercept),
-        float(parts[~has_patch].sum()),
-        keys >> 32,
-        keys & 0xFFFFFFFF,
-        np.bincount(inverse, parts[has_patch], len(keys)),
-    )
+    values = model.decision_values(X)[0]
+    explanations = []
+    for term in terms:
+        weights, intercept, rows = model.scorer.linear_form(np.asarray(X), term)
+        parts = rows[0].astype(np.float64) * weights * shares
+        without_patch = float(parts[~has_patch].sum())
+        contribution = np.bincount(inverse, parts[has_patch], len(keys))
+        split = float(values[term]), float(intercept), without_patch, keys >> 32, keys & 0xFFFFFFFF
+        explanations.append(Explanation(*split, contribution))
+    return explanations
 
 
-def _parts_of_maximum(parts, features, winner):
+def _parts_of_maximum(features, winner):
     """Attribute the summands of a decision value to images and patches, for features that are maxima.
 
     Parameters
     ----------
-    parts : float array (n_features,), weight times feature of the group
     features, winner : arrays (n_images, n_features), as in `explain_group`
 
     Returns
     -------
-    parts, image, patch : arrays of one shape: a summand, and the numbers of its image and its patch
+    shares, images, patches : arrays of one shape
+        The share of a summand, from 0 to 1, and the numbers of the image and of the patch that have it.
     """
     best = features.argmax(axis=0)  # a tie keeps the earlier image, as pooling keeps the earlier patch
-    return parts, best, winner[best, np.arange(winner.shape[1])]
+    return np.ones(winner.shape[1]), best, winner[best, np.arange(winner.shape[1])]
 
 
-def _parts_of_mean(parts, features, winner):
+def _parts_of_mean(features, winner):
     """Attribute the summands of a decision value to images and patches, for features that are means.
 
     The parameters and the result are as in `_parts_of_maximum`.
     """
     total = features.sum(axis=0, dtype=np.float64)
-    shares = features / np.where(total > 0, total, 1)
     images = np.broadcast_to(np.arange(len(winner))[:, None], winner.shape)
-    return parts * shares, images, winner
+    return features / np.where(total > 0, total, 1), images, winner
 
 
 def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1):

@@ -60,19 +60,20 @@ def patterns(rng):
     return kinds, unit_rows(np.eye(5, 40)[kinds] + 0.1 * rng.normal(size=(80, 40)))
 
 
-def test_what_looks_alike_lies_side_by_side(patterns):
+@pytest.mark.parametrize("n_large", [None, 79], ids=["small", "large"])
+def test_what_looks_alike_lies_side_by_side_in_the_whole_square_with_the_same_bits(
+    patterns, monkeypatch, n_large
+):
+    if n_large:
+        monkeypatch.setattr(similarity, "_N_SMALL", n_large)
     kinds, rows = patterns
     places = map_patterns(rows)
     apart = ((places[:, None] - places[None]) ** 2).sum(axis=2)
     near = np.argsort(apart, axis=1)[:, 1:6]
     assert (kinds[near] == kinds[:, None]).mean() > 0.95
-
-
-def test_the_map_fills_the_square_and_has_the_same_bits_again(patterns):
-    places = map_patterns(patterns[1])
     assert places.min(axis=0).tolist() == [0, 0] and places.max(axis=0).tolist() == [1, 1]
     with threadpool_limits(limits=3):
-        again = map_patterns(patterns[1].copy())
+        again = map_patterns(rows.copy())
     assert places.tobytes() == again.tobytes()
 
 
