@@ -176,7 +176,7 @@ def map_patterns(directions):
         start[:, : axes.shape[1]] = axes[:, :2]
         start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
         perplexity = min(_PERPLEXITY, (n_patterns - 1) / 3)
-        how = {"max_iter": _MAP_STEPS}
+        how: dict = {"max_iter": _MAP_STEPS}
         if n_patterns > _N_SMALL:  # the first 250 steps of scikit-learn need no exaggeration
             how = {"max_iter": 250, "early_exaggeration": 1.0, "learning_rate": n_patterns / 4, "angle": 1.0}
         learned = TSNE(perplexity=perplexity, init=start, random_state=0, **how)

@@ -121,8 +121,7 @@ class Run:
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.others, annotations]
         paths = [os.path.split(path) for path in self.pictures.paths.values()]
-        heads = {head for head, _ in paths}
-        folders = {head: relative_path(os.path.join(head, "x"), self.folder)[:-1] for head in heads}
+        folders = {head: relative_path(os.path.join(head, "x"), self.folder)[:-1] for head in dict(paths)}
         places = sorted(folders[head] + name for head, name in paths)
         return json_digest([__version__, *parts, places, self.notes])
 

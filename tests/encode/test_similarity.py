@@ -27,10 +27,11 @@ def slow(X, names, queries):
     return np.array([[direction(q) @ direction(x) for x in X] for q in queries.astype(float)])
 
 
+@pytest.mark.parametrize("width", [8, 50])
 @pytest.mark.parametrize("block", [1, 3, 100])
-def test_the_similarity_is_that_of_the_slow_twin_in_blocks_of_any_size(rng, block):
-    X = np.abs(rng.normal(size=(20, 50))).astype(np.float32)
-    names, queries = [f"g{i % 6}" for i in range(20)], np.abs(rng.normal(size=(3, 50))).astype(np.float32)
+def test_the_similarity_is_that_of_the_slow_twin_in_blocks_of_any_size(rng, block, width):
+    X = np.abs(rng.normal(size=(20, width))).astype(np.float32)
+    names, queries = [f"g{i % 6}" for i in range(20)], np.abs(rng.normal(size=(3, width))).astype(np.float32)
     parts = [X[i : i + block] for i in range(0, len(X), block)]
     found = build_image_index(lambda: iter(parts), group_images(columns_of(names)))
     for Q in (X, queries):  # a new image too: what lies outside the span of the images meets none of them
