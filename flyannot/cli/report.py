@@ -33,7 +33,7 @@ def command(run, out, data_set, options, selection, workers):
     similar patterns, the dictionary, and the options of every step. It works without a network.
 
     If the page would be larger than 20 MB, its images are stored in a folder beside it: keep the two
-    together. The map takes about 4 s of processor time per 1,000 genes of a stage range.
+    together. The map takes about 1 s of processor time per 1,000 genes of a stage range.
 
     \b
     Example:

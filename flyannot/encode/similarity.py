@@ -25,6 +25,7 @@ N_LEAST = 10  # patterns of a map; fewer are better shown as a list
 _PERPLEXITY = 30  # about the number of neighbours of a pattern in a map
 _N_MAP_AXES = 50  # axes from which a map is computed
 _MAP_STEPS = 500  # twice as many keep no more neighbours
+_N_SMALL = 1000  # patterns of the largest map with these steps
 _NO_VARIANCE = 1e-6  # relative to the largest variance; a smaller one is a rounding error
 
 
@@ -138,12 +139,14 @@ def _directions(features, mean):
 
 
 def _principal_axes(rows):
-    """Return the axes of the largest variance, at most N_AXES, from the inner products of rows."""
-    values, vectors = np.linalg.eigh((rows @ rows.T).astype(np.float64))
+    """Return the axes of the largest variance, at most N_AXES, from the inner products of rows or columns."""
+    is_wide = rows.shape[1] >= len(rows)
+    values, vectors = np.linalg.eigh((rows @ rows.T if is_wide else rows.T @ rows).astype(np.float64))
     kept = np.flatnonzero(values > _NO_VARIANCE * max(values[-1], 1e-12))[::-1][:N_AXES]
     if not len(kept):
         return np.zeros((1, rows.shape[1]), np.float32)  # all images are alike
-    return ((vectors[:, kept] / np.sqrt(values[kept])).T @ rows).astype(np.float32)
+    axes = vectors[:, kept].T
+    return (axes / np.sqrt(values[kept])[:, None] @ rows if is_wide else axes).astype(np.float32)
 
 
 def map_patterns(directions):
@@ -156,7 +159,8 @@ def map_patterns(directions):
     Returns
     -------
     places : float array (n_patterns, 2) from 0 to 1, the longer side of the cloud first
-        The same directions give the same bits.
+        The same directions give the same bits.  Large maps take half the steps, each longer and coarser: as
+        many neighbours are kept (docs/measured.md).
 
     Source
     ------
@@ -172,7 +176,10 @@ def map_patterns(directions):
         start[:, : axes.shape[1]] = axes[:, :2]
         start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
         perplexity = min(_PERPLEXITY, (n_patterns - 1) / 3)
-        learned = TSNE(perplexity=perplexity, init=start, max_iter=_MAP_STEPS, random_state=0)
+        how: dict = {"max_iter": _MAP_STEPS}
+        if n_patterns > _N_SMALL:  # the first 250 steps of scikit-learn need no exaggeration
+            how = {"max_iter": 250, "early_exaggeration": 1.0, "learning_rate": n_patterns / 4, "angle": 1.0}
+        learned = TSNE(perplexity=perplexity, init=start, random_state=0, **how)
         places = _principal(learned.fit_transform(axes.astype(np.float32)).astype(np.float64), 2)
     low, high = places.min(axis=0), places.max(axis=0)
     return (places - low) / np.where(high > low, high - low, 1)

@@ -169,7 +169,10 @@ def read_embryo_and_unevenness(path, options, *, measures=True):
 def read_embryo_in_colour(path, options):
     """Read a picture for display, turned and scaled as by `read_embryo`: uint8 colours, or grey levels."""
     picture = read_picture(path, "RGB", options.plane)
-    return np.rint(_at_standard_size(picture, _pose(picture, options)[0], options)).astype(np.uint8)
+    pose = _pose(picture, options)[0]
+    if pose is None and picture.dtype == np.uint8 and picture.shape[:2] == STANDARD_PX:
+        return picture
+    return np.rint(_at_standard_size(picture, pose, options)).astype(np.uint8)
 
 
 def _pose(picture, options):

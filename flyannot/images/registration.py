@@ -4,6 +4,7 @@ The box around every embryo, along its principal axes, is mapped to the whole fr
 FlyExpress.  A cell of a pooling grid is then the same part of every embryo.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -143,14 +144,20 @@ def off_background(grey):
     The background is a plane, or a quadratic surface if this halves the noise: microscopes light the corners
     less than the middle.  The noise is a standard deviation along the border, estimated from the median.
     """
-    y, x = np.indices(grey.shape) / max(grey.shape)
-    plane = [np.ones(grey.shape), x, y]
-    off, noise = _off_surface(grey, plane)
+    terms = _surface_terms(grey.shape)
+    off, noise = _off_surface(grey, terms[:3])
     if noise > _CURVED_NOISE:
-        off_curved, noise_curved = _off_surface(grey, [*plane, x * x, x * y, y * y])
+        off_curved, noise_curved = _off_surface(grey, terms)
         if noise_curved < noise / 2:
             return off_curved, noise_curved
     return off, noise
+
+
+@lru_cache(maxsize=4)
+def _surface_terms(shape):
+    """Return the terms of a quadratic surface, float array (6, height, width); three make a plane."""
+    y, x = np.indices(shape) / max(shape)
+    return np.stack([np.ones(shape), x, y, x * x, x * y, y * y])
 
 
 def _off_surface(grey, terms):
@@ -161,7 +168,7 @@ def _off_surface(grey, terms):
     Parameters
     ----------
     grey : float array (height, width)
-    terms : list of such arrays, the values of each term of the surface
+    terms : float array (n_terms, height, width), the values of each term of the surface
 
     Returns
     -------
@@ -174,7 +181,10 @@ def _off_surface(grey, terms):
     for _ in range(3):
         fit = np.linalg.lstsq(border[kept], levels[kept], rcond=None)[0]
         off = np.abs(levels - border @ fit)
+        before = kept
         kept = off <= max(_LEAST_STEP, 3 * np.median(off))
+        if np.array_equal(kept, before):  # the next fit would be the same
+            break
     off = np.abs(grey - np.tensordot(fit, terms, 1))
     return off, 1.4826 * np.median(border_values(off))
 

@@ -23,7 +23,7 @@ from flyannot.pipeline.encoding import split_photographs
 from flyannot.pipeline.engine.images import image_columns, sort_images
 from flyannot.pipeline.loaded_model import load_model, require_stage_ranges_with_terms
 from flyannot.pipeline.stage_model import find_stage_warnings
-from flyannot.terms.explain import CELL_PX, Explanation, explain_group, require_linear
+from flyannot.terms.explain import CELL_PX, Explanation, draw_smooth_maps, explain_group, require_linear
 from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import novelty_warnings
 
@@ -143,8 +143,9 @@ def _explain_group(loaded, images, terms):
     probability = model.probabilities(values)
     threshold = model.answer_thresholds(probability[None])[0]
     likeliest = np.argsort(-probability, kind="stable")[:_MOST_TERMS].tolist()
-    for j in [loaded.terms.index(term) for term in terms] or likeliest:
-        split = explain_group(model, j, X, features, winner, scheme=loaded.classify.scheme)
+    numbers = [loaded.terms.index(term) for term in terms] or likeliest
+    splits = explain_group(model, numbers, X, features, winner, scheme=loaded.classify.scheme)
+    for j, split in zip(numbers, splits):
         about = group.name[0], group.gene[0], images[0].stage_range, loaded.terms[j]
         answer = split, float(probability[j]), bool(yes[j]), float(threshold[j])
         side_px = max(loaded.encoder.extract.patch_px)
@@ -212,7 +213,8 @@ def _pictures(explanation):
     All have one colour scale.  Nothing is drawn outside the outline of the embryo.
     """
     described = enumerate(explanation.described)
-    spreads = [explanation.split.smooth_map(number, patches) / CELL_PX**2 for number, patches in described]
+    maps = [draw_smooth_maps([explanation.split], number, patches)[0] for number, patches in described]
+    spreads = [cells / CELL_PX**2 for cells in maps]
     full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
     title = f"{explanation.gene or explanation.group}, stage range {explanation.stage_range}"
     answer = f"{'yes' if explanation.yes else 'no'}, probability {explanation.probability:.3f}"

@@ -1,6 +1,6 @@
 """The dictionary section of the report: the learning objective, and the patches that use each atom most."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.images.geometry import resize_image
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo
+from flyannot.jobs.executor import map_ordered
 from flyannot.pipeline.engine.inputs import is_imported, read_described_patches, read_options
 from flyannot.report.drawing import encode_jpeg, to_data_url
 from flyannot.report.templates import render
@@ -29,7 +30,8 @@ def render_dictionary(run):
         for stage_range in dictionary.stage_ranges:
             trace = dictionary.read_array(stage_range, "trace/objective")
             objectives.append((stage_range, len(trace), f"{trace[0]:.5g}", f"{trace[-1]:.5g}"))
-    atoms = {s: shown for s in STAGE_RANGES if (shown := find_most_used_atoms(run, s))}
+    found = map_ordered(partial(find_most_used_atoms, run), STAGE_RANGES)
+    atoms = {s: shown for s, shown in zip(STAGE_RANGES, found) if shown}
     if not objectives and not atoms:
         return ""
     return render("dictionary.html", objectives=objectives, atoms=atoms, n_patches=_N_PATCHES)

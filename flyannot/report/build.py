@@ -14,6 +14,7 @@ from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.supplied import supplied_digests
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo_in_colour
+from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.engine.failures import split_failure
 from flyannot.pipeline.engine.inputs import has_synthetic_images, is_imported, read_options
 from flyannot.pipeline.engine.task import Outcome, Task
@@ -112,9 +113,10 @@ class ReportTask(Task):
         with ExitStack() as stack:
             run, ids, wanted = self._open(stack)
             shown = {s: run.shown_groups(s) for s in run.stage_ranges}
-            page = _build_page(run, ids, shown, wanted)
+            with limit_blas_threads(), execution.workers.threads():  # stage ranges side by side
+                page = _build_page(run, ids, shown, wanted)
+                groups = RunGroups(run, shown, ReviewSelector(run.scores))
             page.banners.extend(self._banners)
-            groups = RunGroups(run, shown, ReviewSelector(run.scores))
             reads = [file.path for file in run.files.values()] + list(filter(None, [run.pictures.place]))
             how = {"read_pixels": partial(_read_pixels, _picture_options(run)), "reads": reads}
             beside = write_page(self.path, page, groups, execution=execution, **how)

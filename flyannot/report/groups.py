@@ -7,7 +7,7 @@ not marked.
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -121,7 +121,7 @@ class GroupEntry:
     annotated : bool, True if curators have given terms to the group
     images : list of ImageEntry
     terms : list of DisplayedAnswer, the most probable first
-    nearest : list of SimilarGroup, the most similar first
+    nearest, alike : as `PatternIndex.find` returns
     typical : str, name of the image that is most similar to the average pattern of the group; "" if unknown
     place : pair of float in [0, 1], position on the map of patterns of the stage range; None without a map
     is_partly : bool, True if curators have answered some terms only
@@ -140,6 +140,7 @@ class GroupEntry:
     images: list = field(default_factory=list)
     terms: list = field(default_factory=list)
     nearest: list = field(default_factory=list)
+    alike: list = field(default_factory=list)
     typical: str = ""
     place: tuple | None = None
     is_partly: bool = False
@@ -161,7 +162,7 @@ class RunGroups:
         self._annotations = run.annotations
         self._paths = run.pictures.paths
         self._queue = queue
-        self._indexes = {stage_range: PatternIndex(run, stage_range) for stage_range in shown}
+        self._indexes = dict(zip(shown, map_ordered(partial(PatternIndex, run), shown)))
         self._maps = {stage_range: ContributionMapper(run, stage_range) for stage_range in shown}
         self._places = dict(zip(shown, map_ordered(PatternIndex.places, self._indexes.values())))
         self._distances = {s: index.review_distances() for s, index in self._indexes.items()}
@@ -190,7 +191,7 @@ class RunGroups:
         drawn = self._maps[stage_range].draw_maps(entry, {one.term: one.decision_value for one in explained})
         for one in entry.terms:
             one.map = drawn.get(one.term)
-        entry.nearest = similar.find(entry)
+        entry.nearest, entry.alike = similar.find(entry)
         entry.unusual = similar.unusualness(entry, predicted.known_unlikeness(g) if predicted else None)
         entry.typical = similar.typical_image(entry)
         entry.place = self._places[stage_range].get(entry.name)

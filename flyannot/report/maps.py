@@ -11,7 +11,7 @@ from flyannot.encode.groups import Groups
 from flyannot.pipeline.engine.inputs import is_imported, read_described_patches
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.report.drawing import pack_map
-from flyannot.terms.explain import explain_group, require_linear
+from flyannot.terms.explain import draw_smooth_maps, explain_group, require_linear
 from flyannot.terms.training_set import training_rows
 
 _TOLERANCE = 1e-6  # relative, between the sum of the parts and the stored decision value
@@ -130,26 +130,26 @@ class ContributionMapper:
         group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(patches))])
         loaded = load_model(*self._of_model)
         X = training_rows(features, group, loaded.classify)
-        terms = loaded.terms
-        drawn = {}
-        for term, value in values.items():
-            if term not in terms:  # the predictions are of another model
-                continue
-            split = explain_group(
-                loaded.model, terms.index(term), X, features, winner, scheme=loaded.classify.scheme
-            )
-            if abs(split.total - value) <= _TOLERANCE * max(abs(value), _TOLERANCE):
-                drawn[term] = self._pack(split, patches)
-        return drawn
+        known = [term for term in values if term in loaded.terms]  # others are of another model
+        numbers = [loaded.terms.index(term) for term in known]
+        splits = explain_group(loaded.model, numbers, X, features, winner, scheme=loaded.classify.scheme)
+        kept = {
+            term: split
+            for term, split in zip(known, splits)
+            if abs(split.total - values[term]) <= _TOLERANCE * max(abs(values[term]), _TOLERANCE)
+        }
+        return dict(zip(kept, self._pack(list(kept.values()), patches)))
 
-    def _pack(self, split, patches):
-        """Convert the contributions `split` of one term to the dict that `draw_maps` returns for it."""
-        spreads = []
+    def _pack(self, splits, patches):
+        """Yield the dict that `draw_maps` returns for each term, from a list with the Explanation of each."""
+        maps = []
         for number, described in enumerate(patches):
-            if split.patch[split.image == number].max(initial=0) >= max(1, len(described.centres_px)):
+            used = [split.patch[split.image == number].max(initial=0) for split in splits]
+            if max(used, default=0) >= max(1, len(described.centres_px)):
                 raise DataError(f"the features of {self._features.path} do not fit its descriptors")
-            spreads.append(split.smooth_map(number, described))
-        full = max(float(np.abs(cells).max()) for cells in spreads) or 1.0
-        names = ("value", "plus", "minus", "rest", "full")
-        numbers = {n: round(x, 6) for n, x in zip(names, (split.value, *split.sums, full), strict=True)}
-        return numbers | {"cells": [pack_map(cells, full) for cells in spreads]}
+            maps.append(draw_smooth_maps(splits, number, described))
+        for split, *of_images in zip(splits, *maps):
+            full = max(float(np.abs(cells).max()) for cells in of_images) or 1.0
+            names = ("value", "plus", "minus", "rest", "full")
+            numbers = {n: round(x, 6) for n, x in zip(names, (split.value, *split.sums, full), strict=True)}
+            yield numbers | {"cells": [pack_map(cells, full) for cells in of_images]}

@@ -76,35 +76,41 @@ class PatternIndex:
             self._of_images = collection.images
 
     def find(self, entry):
-        """Return the groups most similar to a GroupEntry as a list of SimilarGroup, the most similar first.
+        """Find the groups most similar to a GroupEntry.
 
         Terms of each similar group are compared with the curated terms of the entry, or with its predicted
         terms if it has none. Groups that are no more similar than two random embryos are left out.
+
+        Returns
+        -------
+        nearest : list of at most N_SHOWN SimilarGroup, the most similar first
+        alike : list of the keys of at most N_ALIKE groups, the most similar first
         """
         g = self._numbers.get(entry.name)
         if g is None:
-            return []
+            return [], []
         own = {
             one.term
             for one in entry.terms
             if (one.curated == YES if entry.annotated else one.status == "predicted")
         }
         similarity = self._patterns @ self._patterns[g]
-        near = []
-        for h in find_most_similar(similarity, N_ALIKE, without=[g]).tolist():
-            if similarity[h] > 0:
-                name = self._groups.name[h]
-                terms = self._curated_terms(h)
-                similar = SimilarGroup(
-                    key=f"{self._stage_range}.{name}",
-                    gene=self._groups.gene[h] or name,
-                    image=self._closest_image(h, self._patterns[g]),
-                    similarity=float(similarity[h]),
-                    shared=None if terms is None else sorted(terms & own),
-                    other=None if terms is None else sorted(terms - own),
-                )
-                near.append(similar)
-        return near
+        found = find_most_similar(similarity, N_ALIKE, without=[g])
+        found = found[similarity[found] > 0].tolist()
+        keys = [f"{self._stage_range}.{self._groups.name[h]}" for h in found]
+        nearest = []
+        for h, key in zip(found[:N_SHOWN], keys):
+            terms = self._curated_terms(h)
+            similar = SimilarGroup(
+                key=key,
+                gene=self._groups.gene[h] or self._groups.name[h],
+                image=self._closest_image(h, self._patterns[g]),
+                similarity=float(similarity[h]),
+                shared=None if terms is None else sorted(terms & own),
+                other=None if terms is None else sorted(terms - own),
+            )
+            nearest.append(similar)
+        return nearest, keys
 
     def unusualness(self, entry, default):
         """Return 1 minus the similarity of a GroupEntry to the most similar group that `find` returned.

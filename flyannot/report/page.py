@@ -37,7 +37,7 @@ from flyannot.jobs.shared_value import SharedValue
 from flyannot.pipeline.engine.task import Execution
 from flyannot.report.drawing import encode_jpeg, to_data_url, trace_outline
 from flyannot.report.groups import ABSENT
-from flyannot.report.nearest import N_SHOWN, draw_map, draw_thumbnail
+from flyannot.report.nearest import draw_map, draw_thumbnail
 from flyannot.report.templates import read_template, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.terms.answers import YES
@@ -219,7 +219,6 @@ def _render_group(entry, images, ids):
     return render(
         "group.html",
         entry=entry,
-        n_shown=N_SHOWN,
         images=images,
         ids={term.term: ids.link(entry.stage_range, term.term) for term in entry.terms},
         link=f"#{urlencode({'open': f'{entry.stage_range}.{entry.name}'})}",
@@ -374,7 +373,7 @@ def _summarise(entry):
         "terms": [_summarise_term(one) for one in shown],
         "no": [_summarise_term(one) for one in asked],
         "unlike": None if entry.unlike is None else round(entry.unlike, 4),
-        "alike": [near.key for near in entry.nearest],
+        "alike": entry.alike,
     }
 
 

@@ -1,5 +1,6 @@
 """The reader of the output folder of a run: its files, its pictures and its curated terms."""
 
+import os
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,7 +120,9 @@ class Run:
         tables = curated.terms_by_gene, curated.unsure, curated.known_only
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.others, annotations]
-        places = sorted(relative_path(path, self.folder) for path in self.pictures.paths.values())
+        paths = [os.path.split(path) for path in self.pictures.paths.values()]
+        folders = {head: relative_path(os.path.join(head, "x"), self.folder)[:-1] for head in dict(paths)}
+        places = sorted(folders[head] + name for head, name in paths)
         return json_digest([__version__, *parts, places, self.notes])
 
 

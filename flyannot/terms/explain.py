@@ -72,23 +72,27 @@ class Explanation:
         of_image = self.image == number
         return self.patch[of_image], self.contribution[of_image]
 
-    def spread(self, number, patches, size_px, cell_px=1):
-        """Return the map of the contributions of one image, as `contribution_map` makes it.
 
-        Parameters
-        ----------
-        number : int, the number of the image within the group
-        patches : DescribedPatches of the image
-        size_px : (height, width) of the image
-        cell_px : int, the side of the cells of the map
-        """
-        patch, contribution = self.select_image(number)
-        sides = patches.patch_px[patch].astype(int)
-        return contribution_map(patches.centres_px[patch], contribution, sides, size_px, cell_px)
+def draw_smooth_maps(explanations, number, patches):
+    """Draw blurred maps of the contributions of one image, with cells of CELL_PX.
 
-    def smooth_map(self, number, patches):
-        """Return the blurred map of one image as it is drawn, with cells of CELL_PX; see `spread`."""
-        return blur_image(self.spread(number, patches, STANDARD_PX, CELL_PX), _BLUR_CELLS)
+    Parameters
+    ----------
+    explanations : list of Explanation, of several terms and one group
+    number : int, the number of the image within the group
+    patches : DescribedPatches of the image
+
+    Returns
+    -------
+    maps : float64 array (n_explanations, height / CELL_PX, width / CELL_PX)
+        The sum over a map is the sum of the contributions of the image.
+    """
+    contribution = np.zeros((len(explanations), len(patches.centres_px)))
+    for row, explanation in zip(contribution, explanations):
+        patch, values = explanation.select_image(number)
+        row[patch] = values
+    spread = contribution_map(patches.centres_px, contribution, patches.patch_px, STANDARD_PX, CELL_PX)
+    return np.stack([blur_image(cells, _BLUR_CELLS) for cells in spread])
 
 
 def require_linear(model):
@@ -101,13 +105,13 @@ def require_linear(model):
         )
 
 
-def explain_group(model, term, X, features, winner, *, scheme="group"):
-    """Write the decision value of one group for one term as a sum of contributions of patches.
+def explain_group(model, terms, X, features, winner, *, scheme="group"):
+    """Write the decision values of one group as sums of contributions of patches.
 
     Parameters
     ----------
     model : Model of a linear method
-    term : int, the number of the term in the model
+    terms : list of int, the numbers of the terms in the model
     X : float array (1, n_features), the pooled and normalised features of the group
     features : float array (n_images, n_features), the pooled features of each image of the group
     winner : int array (n_images, n_features)
@@ -116,7 +120,7 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
 
     Returns
     -------
-    explanation : Explanation
+    explanations : list with the Explanation of each term
 
     Raises
     ------
@@ -128,67 +132,69 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
     require_linear(model)
     if features.shape != winner.shape:
         raise DataError(f"{features.shape} features have {winner.shape} winning patches")
-    weights, intercept, rows = model.scorer.linear_form(np.asarray(X), term)
-    parts = rows[0].astype(np.float64) * weights  # (n_features,)
-    split = _parts_of_mean if scheme == "mean" else _parts_of_maximum
-    parts, image, patch = (array.ravel() for array in split(parts, features, winner))
-    has_patch = patch != NO_PATCH
-    key = image[has_patch].astype(np.int64) << 32 | patch[has_patch].astype(np.int64)
+    shares, images, patches = (_parts_of_mean if scheme == "mean" else _parts_of_maximum)(features, winner)
+    has_patch = patches != NO_PATCH
+    key = images[has_patch].astype(np.int64) << 32 | patches[has_patch].astype(np.int64)
     keys, inverse = np.unique(key, return_inverse=True)
-    value = float(model.decision_values(X)[0, term])
-    no_patch = float(parts[~has_patch].sum())
-    of_patch = np.bincount(inverse, parts[has_patch], len(keys))
-    return Explanation(value, float(intercept), no_patch, keys >> 32, keys & 0xFFFFFFFF, of_patch)
+    values = model.decision_values(X)[0]
+    explanations = []
+    for term in terms:
+        weights, intercept, rows = model.scorer.linear_form(np.asarray(X), term)
+        parts = rows[0].astype(np.float64) * weights * shares
+        without_patch = float(parts[~has_patch].sum())
+        contribution = np.bincount(inverse, parts[has_patch], len(keys))
+        split = float(values[term]), float(intercept), without_patch, keys >> 32, keys & 0xFFFFFFFF
+        explanations.append(Explanation(*split, contribution))
+    return explanations
 
 
-def _parts_of_maximum(parts, features, winner):
+def _parts_of_maximum(features, winner):
     """Attribute the summands of a decision value to images and patches, for features that are maxima.
 
     Parameters
     ----------
-    parts : float array (n_features,), weight times feature of the group
     features, winner : arrays (n_images, n_features), as in `explain_group`
 
     Returns
     -------
-    parts, image, patch : arrays of one shape: a summand, and the numbers of its image and its patch
+    shares, images, patches : arrays of one shape
+        The share of a summand, from 0 to 1, and the numbers of the image and of the patch that have it.
     """
     best = features.argmax(axis=0)  # a tie keeps the earlier image, as pooling keeps the earlier patch
-    return parts, best, winner[best, np.arange(winner.shape[1])]
+    return np.ones(winner.shape[1]), best, winner[best, np.arange(winner.shape[1])]
 
 
-def _parts_of_mean(parts, features, winner):
+def _parts_of_mean(features, winner):
     """Attribute the summands of a decision value to images and patches, for features that are means.
 
     The parameters and the result are as in `_parts_of_maximum`.
     """
     total = features.sum(axis=0, dtype=np.float64)
-    shares = features / np.where(total > 0, total, 1)
     images = np.broadcast_to(np.arange(len(winner))[:, None], winner.shape)
-    return parts * shares, images, winner
+    return features / np.where(total > 0, total, 1), images, winner
 
 
 def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1):
-    """Draw a map: spread each contribution evenly over its patch, and add up all patches.
+    """Draw maps: spread each contribution evenly over its patch, and add up all patches.
 
     Parameters
     ----------
     centres_px : float array (n, 2), (row, column) of the centres of the patches
-    contribution : float array (n,)
+    contribution : float array (n,), or (n_maps, n) to draw several maps
     patch_px : int, the side of the patches, or int array (n,) with the side of each
     size_px : (height, width) of the image
     cell_px : int, the side of the cells of the map
 
     Returns
     -------
-    spread : float64 array (height / cell_px, width / cell_px)
+    spread : float64 array (height / cell_px, width / cell_px), or (n_maps, ...) of several maps
         The sum over all cells is the sum of all contributions.
     """
     centres_px = np.asarray(centres_px, float).reshape(-1, 2)
     sides = np.broadcast_to(np.asarray(patch_px, int), len(centres_px))
     corners = np.rint(centres_px - sides[:, None] / 2)
     rows, columns = (_pixels_in_cells(first, sides, size, cell_px) for first, size in zip(corners.T, size_px))
-    return (rows * (np.asarray(contribution) / sides**2)[:, None]).T @ columns
+    return (rows.T * (np.asarray(contribution) / sides**2)[..., None, :]) @ columns
 
 
 def _pixels_in_cells(first, sides, size, cell_px):

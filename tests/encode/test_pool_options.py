@@ -17,13 +17,13 @@ from flyannot.encode.options import GridType, PoolOptions
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
 from flyannot.images.extract import DescribedPatches, describe_patches
-from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions, sorted_patch_sizes
 from flyannot.images.picture import read_grey
 from flyannot.images.sift import mirror_descriptors
 from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.explain import explain
 from flyannot.pipeline.samples import PatchSamples
+from flyannot.terms.explain import draw_smooth_maps
 from tests.planted_samples import unit_rows
 from tests.small_embryos import LEARN, STAGE_RANGES, Chain, make, make_files
 
@@ -160,7 +160,7 @@ def test_contributions_of_patches_of_all_sizes_add_up_to_the_prediction(made):
             value = stored.read_array(answer.stage_range, "decision_value")[g, j]
             assert answer.split.total == pytest.approx(value, rel=1e-6)
             assert answer.split.value == pytest.approx(value, rel=1e-9)
-            spreads = (answer.split.spread(i, d, STANDARD_PX) for i, d in enumerate(answer.described))
+            spreads = (draw_smooth_maps([answer.split], i, d) for i, d in enumerate(answer.described))
             spread = sum(map(np.sum, spreads))
             assert spread == pytest.approx(answer.split.contribution.sum(), abs=1e-9)
             sides_px = np.concatenate([described.patch_px for described in answer.described])

@@ -27,10 +27,11 @@ def slow(X, names, queries):
     return np.array([[direction(q) @ direction(x) for x in X] for q in queries.astype(float)])
 
 
+@pytest.mark.parametrize("width", [8, 50])
 @pytest.mark.parametrize("block", [1, 3, 100])
-def test_the_similarity_is_that_of_the_slow_twin_in_blocks_of_any_size(rng, block):
-    X = np.abs(rng.normal(size=(20, 50))).astype(np.float32)
-    names, queries = [f"g{i % 6}" for i in range(20)], np.abs(rng.normal(size=(3, 50))).astype(np.float32)
+def test_the_similarity_is_that_of_the_slow_twin_in_blocks_of_any_size(rng, block, width):
+    X = np.abs(rng.normal(size=(20, width))).astype(np.float32)
+    names, queries = [f"g{i % 6}" for i in range(20)], np.abs(rng.normal(size=(3, width))).astype(np.float32)
     parts = [X[i : i + block] for i in range(0, len(X), block)]
     found = build_image_index(lambda: iter(parts), group_images(columns_of(names)))
     for Q in (X, queries):  # a new image too: what lies outside the span of the images meets none of them
@@ -60,19 +61,20 @@ def patterns(rng):
     return kinds, unit_rows(np.eye(5, 40)[kinds] + 0.1 * rng.normal(size=(80, 40)))
 
 
-def test_what_looks_alike_lies_side_by_side(patterns):
+@pytest.mark.parametrize("n_large", [None, 79], ids=["small", "large"])
+def test_what_looks_alike_lies_side_by_side_in_the_whole_square_with_the_same_bits(
+    patterns, monkeypatch, n_large
+):
+    if n_large:
+        monkeypatch.setattr(similarity, "_N_SMALL", n_large)
     kinds, rows = patterns
     places = map_patterns(rows)
     apart = ((places[:, None] - places[None]) ** 2).sum(axis=2)
     near = np.argsort(apart, axis=1)[:, 1:6]
     assert (kinds[near] == kinds[:, None]).mean() > 0.95
-
-
-def test_the_map_fills_the_square_and_has_the_same_bits_again(patterns):
-    places = map_patterns(patterns[1])
     assert places.min(axis=0).tolist() == [0, 0] and places.max(axis=0).tolist() == [1, 1]
     with threadpool_limits(limits=3):
-        again = map_patterns(patterns[1].copy())
+        again = map_patterns(rows.copy())
     assert places.tobytes() == again.tobytes()
 
 

@@ -13,7 +13,7 @@ from flyannot.encode.similarity import build_image_index
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.report.groups import ReviewSelector, RunGroups
-from flyannot.report.nearest import N_SHOWN
+from flyannot.report.nearest import N_ALIKE, N_SHOWN
 from flyannot.report.page import PATTERNS, write_page
 from flyannot.report.run_folder import open_run
 from flyannot.report.templates import render
@@ -176,9 +176,10 @@ def test_every_group_has_the_most_similar_others_and_what_their_curators_said(ru
     for entry in found:
         similarity = rows @ rows[groups.name.index(entry.name)]
         similarity[groups.name.index(entry.name)] = -np.inf
-        nearest = np.argsort(-similarity, kind="stable")[:N_SHOWN]
+        nearest = np.argsort(-similarity, kind="stable")[:N_ALIKE]
         expected = [groups.name[g] for g in nearest if similarity[g] > 0]
-        assert [one.key for one in entry.nearest[:N_SHOWN]] == [f"4-6.{name}" for name in expected]
+        assert entry.alike == [f"4-6.{name}" for name in expected]
+        assert [one.key for one in entry.nearest] == entry.alike[:N_SHOWN]
         for one, name in zip(entry.nearest, expected):
             if name in annotated and entry.name in annotated:
                 assert set(one.shared) == own[name] & own[entry.name]

@@ -243,7 +243,8 @@ def test_look_alikes_by_term_unusual_patterns_and_pictures_that_lie_wrong(browse
         near = [SimilarGroup(f"4-6.{other}", other, "", 0.5, [], []) for other in curated if other != gene]
         images = [ImageEntry(f"{gene}.png#turned=180", "", f"{gene}.png", "posterior left?" * (gene == "c"))]
         terms = [term(name, AGREED, 0.9) for name in curated[gene]]
-        groups.append(GroupEntry("4-6", gene, gene, "", True, images, terms, near, unusual=unusual))
+        keys = [one.key for one in near]
+        groups.append(GroupEntry("4-6", gene, gene, "", True, images, terms, near, keys, unusual=unusual))
     write_groups(tmp_path / "q.html", groups)
     with shown(browser, tmp_path / "q.html", accept_downloads=True) as view:
         view.select_option("#groups-order", "unusual")

@@ -51,19 +51,18 @@ def test_the_parts_sum_to_the_decision_value(fitted_of, rng, method, n_images, s
     features, winner = group(rng, n_images)
     X = features.max(axis=0)[None]
     values = fitted.decision_values(scale * X)[0]
-    for term in range(3):
-        split = explain_group(fitted, term, scale * X, features, winner)
+    for term, split in enumerate(explain_group(fitted, range(3), scale * X, features, winner)):
         assert split.value == values[term] and split.without_patch == 0
         assert split.total == pytest.approx(split.value, rel=1e-12, abs=1e-13)
     X = features.astype(float).mean(axis=0)[None]
-    split = explain_group(fitted, 1, scale * X, features, winner, scheme="mean")
+    (split,) = explain_group(fitted, [1], scale * X, features, winner, scheme="mean")
     assert split.total == pytest.approx(fitted.decision_values(scale * X)[0, 1], rel=1e-6)
 
 
 def test_each_part_is_what_the_value_loses_with_the_features_of_that_patch(fitted_of, rng):
     fitted, (features, winner) = fitted_of["svm"], group(rng, 3)
     X = features.max(axis=0)[None]
-    split = explain_group(fitted, 1, X, features, winner)
+    (split,) = explain_group(fitted, [1], X, features, winner)
     best = features.argmax(axis=0)
     for image, patch, contribution in zip(split.image, split.patch, split.contribution):
         mine = (best == image) & (winner[best, np.arange(12)] == patch)
@@ -82,6 +81,8 @@ def test_a_map_holds_all_that_the_patches_contribute(rng):
         spread = contribution_map(centres_px, [1.0, -3.0, 0.5], 16, STANDARD_PX, cell_px)
         assert spread.shape == expected.shape and spread.sum() == pytest.approx(-1.5)
         np.testing.assert_allclose(spread, expected, atol=1e-15)
+        several = contribution_map(centres_px, [[0, 0, 0], [1.0, -3.0, 0.5]], 16, STANDARD_PX, cell_px)
+        np.testing.assert_allclose(several, [0 * expected, expected], atol=1e-15)
 
 
 MEAN = {"scheme": "mean"}
