@@ -81,20 +81,28 @@ def clean(folder):
     shutil.rmtree(folder / ".out.h5.parts", ignore_errors=True)
 
 
-HANG_UP = pytest.param("SIGHUP", 129, marks=pytest.mark.not_on_windows)
+CODES = {"SIGTERM": 143, "SIGINT": 130, "SIGHUP": 129}
 
 
-@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130), HANG_UP])
 @pytest.mark.parametrize(
-    ("step", "jobs"), [("extract", 2), ("learn-dict", 1), ("learn-dict", 2), ("train", 2)]
+    ("step", "jobs", "name"),
+    [
+        *(("extract", 2, name) for name in ("SIGTERM", "SIGINT")),
+        *(("learn-dict", jobs, name) for jobs, name in ((1, "SIGTERM"), (2, "SIGINT"))),
+        *(("train", 2, name) for name in ("SIGTERM", "SIGINT")),
+        *(
+            pytest.param(*step, "SIGHUP", marks=pytest.mark.not_on_windows)
+            for step in (("extract", 2), ("learn-dict", 1))
+        ),
+    ],
 )
-def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, trials, step, jobs, name, code):
+def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, trials, step, jobs, name):
     for _ in range(trials(1, campaign=2)):
-        one_signal(own_chain, step, jobs, name, code)
+        one_signal(own_chain, step, jobs, name)
         clean(own_chain.folder)
 
 
-def one_signal(own_chain, step, jobs, name, code):
+def one_signal(own_chain, step, jobs, name):
     """Send a signal to a run; Ctrl-C goes to the whole group of processes, as on a terminal."""
     run = start(own_chain, step, jobs=jobs, longer=True)
     assert run.stderr.readline().startswith("writing out.h5")
@@ -105,7 +113,7 @@ def one_signal(own_chain, step, jobs, name, code):
     else:
         time.sleep(0.2)  # nothing tells when the threads of training are at work
     err = said_when_ended_by(run, getattr(signal, name), group=name == "SIGINT")
-    assert run.returncode == code
+    assert run.returncode == CODES[name]
     assert err.splitlines()[-1] == "Interrupted: repeat the command, and it continues where it stopped."
     assert "Traceback" not in err and "KeyboardInterrupt" not in err
     wait_for(lambda: not members(run.pid))  # workers are gone
@@ -194,7 +202,7 @@ def test_sigkill_at_random_moments_loses_nothing(own_chain, step, trials):
         os.killpg(run.pid, signal.SIGKILL)
         run.communicate()
         nothing_half_written(folder, after_sigkill=True)
-    finish(own_chain, step, jobs)
+    finish(own_chain, step)
     assert (folder / "out.h5").read_bytes() == expected
     assert not list(folder.glob(".out*"))
 
