@@ -1,4 +1,4 @@
-"""How many patches a term needs: AUC and time by the patches' side and stride, by atoms and by cells."""
+"""How many patches a term needs: AUC and time by their side, stride and number, by atoms and by cells."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,8 +24,15 @@ from flyannot.pipeline.runs.configuration import read_configuration
 from flyannot.pipeline.runs.run import build_run_task, find_step
 
 CONFIGURATION = "wu2016.toml"
-OPTIONS = ("extract.patch-px", "extract.stride-px", "extract.min-std", "learn-dict.n-atoms", "pool.grid")
-_COLUMNS = ("patch_px", "stride_px", "min_std", "atoms", "grid", "drawn")
+OPTIONS = (
+    "extract.patch-px",
+    "extract.stride-px",
+    "extract.min-std",
+    "learn-dict.max-patches",
+    "learn-dict.n-atoms",
+    "pool.grid",
+)
+_COLUMNS = ("patch_px", "stride_px", "min_std", "learned_from", "atoms", "grid", "drawn")
 _TIMED = ("extract", "learn-dict", "pool", "train")  # from pictures to a model
 ANATOMY = "train.exclude-terms=not-anatomy"
 

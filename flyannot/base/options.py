@@ -170,17 +170,18 @@ class FloatType(OptionType):
         return " ".join(["a number", " and ".join(named)]).strip()
 
 
-class AutoOrType(OptionType):
-    """The type of an option whose value is the word "auto" or a value of another type."""
+class WordOrType(OptionType):
+    """The type of an option whose value is one of some words or a value of another type."""
 
-    def __init__(self, kind):
-        """Make the type from the `OptionType` of the values other than "auto"."""
+    def __init__(self, kind, *listed):
+        """Make the type from the `OptionType` of the other values and the words."""
         self.kind = kind
-        self.name = f"{kind.name}|auto"
-        self.words = f"auto, or {kind.words}"
+        self.listed = listed
+        self.name = "|".join((kind.name, *listed))
+        self.words = ", ".join((*listed, f"or {kind.words}"))
 
     def parse(self, value):
-        if value == "auto":
+        if value in self.listed:
             return value
         try:
             return self.kind.parse(value)

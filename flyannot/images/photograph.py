@@ -130,7 +130,8 @@ def _foreground_masks(picture):
     height, width = picture.shape[:2]
     scale = min(1.0, _WORK_PX / max(height, width))
     small = resize_image(picture, (max(1, round(width * scale)), max(1, round(height * scale))))
-    opened = registration.foreground_mask(small if small.ndim == 2 else small @ LUMA, _CLOSED_PX, _OPENED_PX)
+    background = registration.off_background(small if small.ndim == 2 else small @ LUMA)
+    opened = registration.foreground_mask(*background, _CLOSED_PX, _OPENED_PX)
     parts, areas = label_connected_parts(opened)
     return [parts == k for k, area in enumerate(areas, 1) if area >= _LEAST_PIXELS]
 

@@ -94,9 +94,10 @@ def embryo_mask(grey):
         If the background is not plain, or nothing covers 2% of the picture.  If another thing is more than
         half as large.  If the border of the picture cuts the largest thing.
     """
-    if _off_background(grey)[1] > _MOST_NOISE:
+    off, noise = off_background(grey)
+    if noise > _MOST_NOISE:
         raise no_embryo_error("the background is not plain")
-    opened = foreground_mask(grey, max(grey.shape) * _CLOSED, max(grey.shape) * _OPENED)
+    opened = foreground_mask(off, noise, max(grey.shape) * _CLOSED, max(grey.shape) * _OPENED)
     parts, areas = label_connected_parts(opened)
     if areas.max(initial=0) < max(_LEAST_AREA * grey.size, _LEAST_PIXELS):
         raise no_embryo_error("nothing stands out from the background")
@@ -109,13 +110,14 @@ def embryo_mask(grey):
     return mask
 
 
-def foreground_mask(grey, close_px, open_px):
+def foreground_mask(off, noise, close_px, open_px):
     """Return the pixels that differ from the background, bool array (height, width).
 
     Gaps up to 2 `close_px` wide are closed and holes filled.  Then bumps and dust up to 2 `open_px` wide are
     removed.
+
+    off, noise : as from `off_background`
     """
-    off, noise = _off_background(grey)
     margin = int(close_px + open_px) + 2  # an embryo may touch the border
     stands_out = np.pad(off > max(_LEAST_STEP, _NOISE_STEP * noise), margin)
     closed = _shrink_mask(dilate_mask(stands_out, close_px), close_px)
@@ -128,13 +130,14 @@ def find_outline(grey):
 
     `grey` is a float array (height, width).  All pixels are True if no embryo is found.
     """
-    mask = foreground_mask(resize_image(grey, (grey.shape[1] // 2, grey.shape[0] // 2)), _GAP_PX, _GAP_PX)
+    small = resize_image(grey, (grey.shape[1] // 2, grey.shape[0] // 2))
+    mask = foreground_mask(*off_background(small), _GAP_PX, _GAP_PX)
     parts, areas = label_connected_parts(mask)
     is_found = areas.max(initial=0) >= _LEAST_OUTLINED * mask.size
     return parts == 1 + areas.argmax() if is_found else np.ones_like(mask)
 
 
-def _off_background(grey):
+def off_background(grey):
     """Return the difference of every pixel from the background, and the noise of the background.
 
     The background is a plane, or a quadratic surface if this halves the noise: microscopes light the corners

@@ -117,7 +117,7 @@ def learn_matrix_task(path, out, options, *, seed=0):
         If the file is no matrix of real numbers, or has fewer rows than atoms.
     """
     matrix = open_matrix(path)
-    options = options.resolve(matrix.shape[1])
+    options = replace(options, max_patches=options.max_patches or "all").resolve(matrix.shape[1])
     samples = MatrixSamples(matrix, options)
     dictionaries = _choose_n_atoms([samples], options)
     header = _header({}, options, dictionaries, {"matrix": [file_digest(path)]}, seed)
@@ -131,7 +131,7 @@ def _header(made_with, options, dictionaries, made_of, seed):
     ----------
     made_with : dict, the options in the header of the inputs
     options : LearnOptions
-    dictionaries : dict, tuple of stage ranges -> LearnOptions with the number of atoms
+    dictionaries : dict, tuple of stage ranges -> LearnOptions with its numbers of atoms and samples
     made_of : dict, role of the inputs -> list of digests
     seed : int
     """
@@ -150,7 +150,7 @@ def _dictionary_task(out, header, dictionaries, open_samples, inputs):
     ----------
     out : Path of the dictionary file
     header : Header
-    dictionaries : dict, tuple of stage ranges -> LearnOptions with the number of atoms
+    dictionaries : dict, tuple of stage ranges -> LearnOptions with its numbers of atoms and samples
     open_samples : function that returns a context manager, which yields a function from a tuple of stage
         ranges to `PatchSamples` or `MatrixSamples`
     inputs : list of Path
@@ -159,7 +159,7 @@ def _dictionary_task(out, header, dictionaries, open_samples, inputs):
     def make(execution):
         with open_samples() as samples_of, limit_blas_threads():
             wanted = [(samples_of(stage_ranges), own) for stage_ranges, own in dictionaries.items()]
-            n_visits = sum(own.n_epochs * own.n_most(len(samples)) for samples, own in wanted)
+            n_visits = sum(own.n_epochs * own.max_patches for _, own in wanted)
             count = ProgressCount(execution.progress, n_visits, wanted[0][0].words[0])
             with execution.workers.threads(_n_side_by_side(wanted)):
                 runs = map_ordered(
@@ -182,7 +182,7 @@ def _dictionary_task(out, header, dictionaries, open_samples, inputs):
 
 
 def _choose_n_atoms(wanted, options):
-    """Return the options with a number of atoms for every dictionary with enough samples.
+    """Return the options with the numbers of atoms and samples of every dictionary with enough samples.
 
     Parameters
     ----------
@@ -208,7 +208,11 @@ def _choose_n_atoms(wanted, options):
         )
     for patches in few:
         log.warning("warning: left out, too few for %s: %s", atoms, patches)
-    return {stage_ranges: replace(options, n_atoms=n) for stage_ranges, n in n_atoms.items() if n}
+    return {
+        samples.stage_ranges: replace(options, n_atoms=n, max_patches=options.n_most(len(samples)))
+        for samples in wanted
+        if (n := n_atoms[samples.stage_ranges])
+    }
 
 
 def _n_side_by_side(wanted):
@@ -225,11 +229,11 @@ def _n_side_by_side(wanted):
     """
     if wanted[0][1].data_parallel:
         return 1
-    counts = [options.n_most(len(samples)) for samples, options in wanted]
-    needed = [samples.bytes_for(count) for count, (samples, _) in zip(counts, wanted)]
+    needed = [samples.bytes_for(options.max_patches) for samples, options in wanted]
+    most = max(options.max_patches for _, options in wanted)
     require_memory(
         max(needed),
-        f"learning from {max(counts):,} {wanted[0][0].words[1]} in memory",
+        f"learning from {most:,} {wanted[0][0].words[1]} in memory",
         fix="add --data-parallel 16, which keeps nothing of them in memory, or --max-patches auto",
     )
     return max(1, int(np.sum(np.cumsum(sorted(needed, reverse=True)) <= available_bytes())))
@@ -260,7 +264,7 @@ def _learn(out, header, execution, count, samples, options):
     if options.data_parallel:
         return _learn_data_parallel(samples, checkpoint, options, execution, count, rng)
     with _reading:
-        X = samples.draw(options.n_most(len(samples)), rng)
+        X = samples.draw(options.max_patches, rng)
     _warn_of_few_samples(samples, len(X), options.n_atoms)
     positive = PositiveConstraints("codes" in options.positive, "atoms" in options.positive)
     settings = vars(options.settings()) | ({"positive": positive} if any(positive) else {})
@@ -380,7 +384,7 @@ def _learn_data_parallel(samples, checkpoint, options, execution, count, rng):
     name = samples.name
     source = samples.blocks()
     n_samples = int(source.sizes.sum())
-    if options.n_most(n_samples) < n_samples:
+    if options.max_patches < n_samples:
         source = source.at_most(options.max_patches, rng)
         n_samples = int(source.sizes.sum())
     _warn_of_few_samples(samples, n_samples, options.n_atoms)
@@ -403,7 +407,7 @@ def _learn_data_parallel(samples, checkpoint, options, execution, count, rng):
             n_records = len(progress.records)
             so_far = {"n_rounds": progress.n_rounds, "seconds": progress.seconds}
             checkpoint.write(progress.atoms._asdict() | so_far, progress.records)
-    count.add(options.n_epochs * options.n_most(len(samples)) - progress.atoms.n_visits)
+    count.add(options.n_epochs * options.max_patches - progress.atoms.n_visits)
     close_cached_files()
     if plan.tol is not None and has_converged(progress, plan):
         before, last = progress.records[-2:]

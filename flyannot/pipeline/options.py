@@ -6,7 +6,6 @@ from typing import ClassVar
 from flyannot.base.errors import InputError
 from flyannot.base.options import (
     UNLESS_DEFAULT,
-    AutoOrType,
     ChoiceType,
     FlagType,
     FloatType,
@@ -16,6 +15,7 @@ from flyannot.base.options import (
     PathType,
     TextType,
     TupleType,
+    WordOrType,
     option,
 )
 from flyannot.base.stage_ranges import StageRangeType
@@ -24,6 +24,7 @@ from flyannot.sparse.learners import LEARNERS, check_takes_positive
 from flyannot.terms.options import TermsType
 
 N_ATOMS = 1000  # default if there are enough patches
+ENOUGH_PATCHES = 100_000  # default; all patches predict terms no better, and take longer
 PATCHES_PER_ATOM = 10  # with fewer, an atom is a copy of one patch and no pattern
 N_PARTS = 16  # parts of --max-patches auto
 BYTES_OF_WORKER = 300 * 2**20  # measured: 237 to 252 MB, in rounds of 150,000 patches a part
@@ -172,15 +173,15 @@ class LearnOptions(Options):
     n_epochs: int | None = option(
         None,
         IntegerType(),
-        "The number of passes over all patches.",
+        "The number of passes over the patches.",
         stands_for="3; 10 with other learners or variants",
     )
     max_patches: int | str | None = option(
         None,
-        AutoOrType(IntegerType()),
-        "Learn from at most this many patches, drawn at random. With auto, patches are added in 16 parts "
-        "until doubling their number gains less than --tol.",
-        stands_for="all",
+        WordOrType(IntegerType(), "all", "auto"),
+        "Learn each dictionary from at most this many patches, drawn at random. With auto, patches are added "
+        "in 16 parts until doubling their number gains less than --tol.",
+        stands_for="100,000; all with --data-parallel, and all rows of a matrix",
     )
     shared: bool = option(
         False, FlagType(), "Learn one dictionary from all stage ranges, instead of one for each."
@@ -251,19 +252,26 @@ class LearnOptions(Options):
             check_takes_positive(self.learner)
 
     def resolve(self, n_features=128):
-        """Return a copy with numbers for `lam` and `n_epochs`: the defaults if none were given.
+        """Return a copy with values for `lam`, `n_epochs` and `max_patches`: the defaults if none were given.
 
         n_features : int, the number of columns of the samples; 128 for patches, also those with intensity
         """
         from flyannot.sparse.fit import default_lam  # numba would slow `--help`
 
         n_epochs = self.n_epochs or LEARNERS[self.learner].default_n_epochs(self.settings())
-        return replace(self, lam=self.lam or float(default_lam(n_features)), n_epochs=n_epochs)
+        most = self.max_patches or ("all" if self.data_parallel else ENOUGH_PATCHES)
+        lam = self.lam or float(default_lam(n_features))
+        return replace(self, lam=lam, n_epochs=n_epochs, max_patches=most)
+
+    @classmethod
+    def from_header(cls, header):
+        return super().from_header(header | {"max_patches": header["max_patches"] or "all"})
 
     def to_header(self):
         """Return the resolved options by name, as JSON, with all options of the learner."""
         header = super(LearnOptions, self.resolve()).to_header()
-        return header | {"learner_option": self.settings().to_header()}
+        most = None if header["max_patches"] == "all" else header["max_patches"]  # as it was always stored
+        return header | {"max_patches": most, "learner_option": self.settings().to_header()}
 
     def n_most(self, count):
         """Return how many of `count` patches are used for learning, at most."""

@@ -9,7 +9,6 @@ import pytest
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import (
-    AutoOrType,
     ChoiceType,
     FlagType,
     FloatType,
@@ -17,6 +16,7 @@ from flyannot.base.options import (
     Options,
     TextType,
     TupleType,
+    WordOrType,
     option,
 )
 
@@ -32,7 +32,7 @@ class Some(Options):
     kind: str = option("a", ChoiceType(("a", "bcd")), "Kind.")
     is_quick: bool = option(False, FlagType(), "Quick.", kept_as="fast")
     note: str = option("", TextType(), "Note.")
-    rows: int | str | None = option(None, AutoOrType(IntegerType()), "Rows.")
+    rows: int | str | None = option(None, WordOrType(IntegerType(), "all", "auto"), "Rows.")
 
 
 def test_a_value_has_one_form_whatever_its_spelling():
@@ -40,7 +40,7 @@ def test_a_value_has_one_form_whatever_its_spelling():
     assert typed == Some(side_px=[8, 16], most=3, weight=1.0, is_quick=True)
     assert typed.side_px == (8, 16) and isinstance(typed.weight, float)
     assert Some(side_px=8).side_px == (8,)
-    assert (Some(rows="auto").rows, Some(rows="7").rows) == ("auto", 7)
+    assert [Some(rows=given).rows for given in ("all", "auto", "7")] == ["all", "auto", 7]
 
 
 def test_a_header_gives_back_the_options_that_it_took():
@@ -68,7 +68,7 @@ def test_a_header_gives_back_the_options_that_it_took():
         ("kind", "bcde", 'Did you mean "bcd"'),
         ("is_quick", 1.0, "true or false"),
         ("note", 3, "text"),
-        *(("rows", wrong, "auto, or a whole number") for wrong in ("all", 0)),
+        *(("rows", wrong, "all, auto, or a whole number") for wrong in ("some", 0)),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_words(name, wrong, words):

@@ -9,7 +9,10 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.files.hdf5.descriptors import count_patches
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.pipeline import options
+from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.evaluation import nothing_evaluated_error
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.terms.answers import PREDICTION_COLUMNS
@@ -106,6 +109,33 @@ def test_a_dictionary_of_few_patches_an_atom_is_remarked_on(flyannot, desk):
     said = flyannot(f"{line} -o d.h5 --n-atoms 40", code=0).err
     assert "4-6: 7.5 patches per atom" in said and "--n-atoms 30" in said
     assert "patches per atom" not in flyannot(f"{line} -o e.h5 --n-atoms 30", code=0).err
+
+
+def test_a_dictionary_is_learned_from_enough_patches_but_a_matrix_from_all_rows(
+    flyannot, chain, desk, monkeypatch
+):
+    """Check that "all" is stored as older versions stored it, so that what they made is not outdated."""
+    monkeypatch.setattr(options, "ENOUGH_PATCHES", 400)
+    np.save("X.npy", np.random.default_rng(0).standard_normal((500, 8)).astype(np.float32))
+    with open_stored_file(chain.descriptors) as stored:
+        n_patches = count_patches(stored, "4-6")
+    made_from = {}
+    for given in (
+        "descriptors.h5",
+        "descriptors.h5 --max-patches all",
+        "descriptors.h5 --data-parallel 2",
+        "X.npy",
+    ):
+        line = f"learn-dict {given} -o d.h5 --n-atoms 20 --n-epochs 1 --jobs 1 --force"
+        said = flyannot(line, code=0).err
+        made_from[given] = int(re.search(r"20 atoms from ([\d,]+)", said)[1].replace(",", ""))
+        with open_stored_file(Path("d.h5")) as stored:
+            most = read_options(stored, options.LearnOptions).max_patches
+            kept = stored.options["learn-dict"]["max_patches"]
+        assert (most, kept) == ((400, 400) if given == "descriptors.h5" else ("all", None))
+    first, every, in_parts, rows = made_from.values()
+    assert (first, every, rows) == (400, n_patches, 500)
+    assert 400 < in_parts < n_patches, "some are held out"
 
 
 def test_images_of_a_stage_range_unknown_to_the_model_are_left_out_and_said(flyannot, own_chain, monkeypatch):
