@@ -12,12 +12,8 @@ from tests.processes import begin, end, wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
 # Without these settings an idle cluster takes a tenth of a processor.
-QUIET = {
-    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
-    "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "1s",
-    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
-    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
-}
+LOOKS = ("WORKER__PROFILE__", "WORKER__MEMORY__MONITOR_", "ADMIN__TICK__", "ADMIN__SYSTEM_MONITOR__")
+QUIET = {f"DASK_DISTRIBUTED__{look}INTERVAL": "1s" for look in LOOKS}
 
 
 class Cluster:
