@@ -5,6 +5,9 @@ BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 RECORD := --papers
 BENCHOPT := -d photographs -n 15 --no-display
 RUN := $(VENV)/$(BIN)/python -m
+# Python compiles a module when it is first imported: most modules of these packages never are.
+INSTALL := install --quiet --disable-pip-version-check --no-compile
+ENVIRONMENT := $(VENV)/pyvenv.cfg
 INSTALLED := $(VENV)/.installed
 INDEXED := tests/sparse/test_torture.py tests/sparse/test_learners.py
 HIDDEN := tests/jobs tests/files tests/pipeline tests/cli
@@ -33,9 +36,10 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "Open the report in a browser: $(CURDIR)/demo-output/report.html"
 	@echo "Look into a file with: $(VENV)/$(BIN)/flyannot show demo-output/model.h5"
 
-# The demo comes first: it compiles kernels, once for the tests and the site.
-test: $(FOR_TESTS)  ## all that is checked; tests that need the real data skip where it is absent
-	$(MAKE) --jobs 2 lint $(SNAKEMAKE) $(REPORT)
+# The demo comes before them: it compiles kernels, once for the tests and the site.
+test: $(ENVIRONMENT)  ## all that is checked; tests that need the real data skip where it is absent
+	$(MAKE) --jobs 2 $(FOR_TESTS) $(SNAKEMAKE)
+	$(MAKE) --jobs 2 lint $(REPORT)
 	$(MAKE) --jobs 2 site tests
 
 tests: $(FOR_TESTS) $(SNAKEMAKE)  ## tests and doctests
@@ -135,23 +139,25 @@ version:  ## whether TAG=v1.2.3, package, CITATION.cff and CHANGELOG.md name one
 notes:  ## what CHANGELOG.md says of this version
 	@sed -n '/^## $(VERSION)/,/^## [^$(VERSION)]/p' CHANGELOG.md | grep -v '^## '
 
-$(INSTALLED): pyproject.toml
+$(ENVIRONMENT):
 	@$(PYTHON) -c 'import sys; sys.exit("flyannot needs Python 3.11 or later: make PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'
-	@echo "Installing flyannot into $(VENV); the first time it is downloaded with all it needs."
 	$(PYTHON) -m venv $(VENV)
-	$(RUN) pip install --quiet --disable-pip-version-check --editable .
+
+$(INSTALLED): pyproject.toml | $(ENVIRONMENT)
+	@echo "Installing flyannot into $(VENV); the first time it is downloaded with all it needs."
+	$(RUN) pip $(INSTALL) --editable .
 	@touch $@
 
-$(FOR_TESTS): $(INSTALLED)
-	@echo "Installing what the tests need into $(VENV)."
-	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test]'
-	@touch $@
+$(FOR_TESTS): pyproject.toml | $(ENVIRONMENT)
+	@echo "Installing flyannot and what the tests need into $(VENV)."
+	$(RUN) pip $(INSTALL) --editable '.[test]'
+	@touch $(INSTALLED) $@
 
 # An environment of its own: it brings sixty packages.  Without it the tests that need it say so, and skip.
-$(SNAKEMAKE): $(INSTALLED)
+$(SNAKEMAKE): | $(ENVIRONMENT)
 	@echo "Installing Snakemake, for the tests of workflows, into $(VENV)/snakemake."
-	-$(PYTHON) -m venv $(VENV)/snakemake && $(VENV)/snakemake/$(BIN)/python -m pip install --quiet \
-		--disable-pip-version-check 'snakemake>=9,<10' 'snakemake-executor-plugin-slurm>=2' && touch $@
+	-$(PYTHON) -m venv --without-pip $(VENV)/snakemake && $(RUN) pip --python $(VENV)/snakemake $(INSTALL) \
+		'snakemake>=9,<10' 'snakemake-executor-plugin-slurm>=2' && touch $@
 
 $(REPORT): $(INSTALLED)
 	$(VENV)/$(BIN)/flyannot --quiet run --demo

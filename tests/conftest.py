@@ -144,10 +144,15 @@ def images_csv(tmp_path):
 
 @pytest.fixture(scope="session")
 def chain(tmp_path_factory):
-    """Make synthetic embryos and all files of the steps; tests only read them."""
-    from tests.small_embryos import make_chain
+    """Make synthetic embryos and all files of the steps, once for all workers; tests only read them."""
+    from filelock import FileLock
 
-    return make_chain(tmp_path_factory.mktemp("chain"))
+    from tests.small_embryos import Chain, make_chain
+
+    session = tmp_path_factory.getbasetemp()
+    folder = (session.parent if "PYTEST_XDIST_WORKER" in os.environ else session) / "chain"
+    with FileLock(f"{folder}.lock"):
+        return Chain(folder) if folder.exists() else make_chain(folder)
 
 
 @pytest.fixture

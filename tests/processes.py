@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 CLI = [sys.executable, "-m", "flyannot"]
@@ -69,20 +69,15 @@ def end(process):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-@contextmanager
-def started(*words, **options):
-    """Start Python with these arguments; it ends with the block."""
-    process = begin([sys.executable, *words], **options)
-    try:
-        yield process
-    finally:
-        end(process)
-
-
 def start_process(words, **options):
     """Start a process whose output is read; it ends with its test."""
     _started.append(begin(words, **({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options)))
     return _started[-1]
+
+
+def start_python(*words, **options):
+    """Start Python with these arguments; it ends with its test."""
+    return start_process([sys.executable, *words], **options)
 
 
 def start_fork(line, *, prepare=lambda: None, **options):

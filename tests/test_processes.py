@@ -2,13 +2,12 @@
 
 import os
 import signal
-import subprocess
 
 import psutil
 import pytest
 
 from tests.conftest import ROOT
-from tests.processes import keep_watch, started, wait_for
+from tests.processes import keep_watch, start_python, wait_for
 
 # A run of tests, and what it started: a process that leads another session, and one below that.
 STARTS = f"""
@@ -24,9 +23,9 @@ subprocess.run([sys.executable, "-c", one], start_new_session=True)
 @pytest.mark.not_on_macos
 @pytest.mark.not_on_windows
 def test_killed_tests_leave_no_process():
-    with started("-c", STARTS, cwd=ROOT, stdout=subprocess.PIPE) as run:
-        below = psutil.Process(int(run.stdout.readline()))
-        assert os.getsid(below.pid) != os.getsid(run.pid)
-        both = [below, below.parent()]
-        run.send_signal(signal.SIGKILL)
-        wait_for(lambda: not any(process.is_running() for process in both))
+    run = start_python("-c", STARTS, cwd=ROOT)
+    below = psutil.Process(int(run.stdout.readline()))
+    assert os.getsid(below.pid) != os.getsid(run.pid)
+    both = [below, below.parent()]
+    run.send_signal(signal.SIGKILL)
+    wait_for(lambda: not any(process.is_running() for process in both))

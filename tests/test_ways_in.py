@@ -42,13 +42,8 @@ def wheels(tmp_path_factory):
         return [Path(builder.build("wheel", folder)) for folder in folders]
 
 
-@pytest.fixture(scope="module")
-def wheel(wheels):
-    return wheels[0]
-
-
-def test_it_holds_the_package_and_its_configurations_and_nothing_else(wheel):
-    with zipfile.ZipFile(wheel) as archive:
+def test_it_holds_the_package_and_its_configurations_and_nothing_else(wheels):
+    with zipfile.ZipFile(wheels[0]) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         for path in (ROOT / "configs").glob("*.toml"):
             assert archive.read(f"flyannot/configs/{path.name}") == path.read_bytes()
@@ -79,7 +74,7 @@ def link_packages(requirements, extras, site):
 
 
 @pytest.mark.not_on_windows
-def test_in_an_empty_environment_it_works_from_any_folder(wheel, tmp_path):
+def test_in_an_empty_environment_it_works_from_any_folder(wheels, tmp_path):
     """Only what the wheel requires is in the environment; the coder has kernels that compile quickly."""
     venv.create(tmp_path / "env")
     programs = tmp_path / "env" / "bin"
@@ -91,7 +86,7 @@ def test_in_an_empty_environment_it_works_from_any_folder(wheel, tmp_path):
         return done.stdout
 
     pip = f"-m pip --python {programs / 'python'} --quiet install --no-index --no-deps --no-compile".split()
-    run(sys.executable, *pip, wheel)
+    run(sys.executable, *pip, wheels[0])
     (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
     (installed,) = distributions(name="flyannot", path=[str(site)])
     link_packages(installed.requires, ["fetch"], site)

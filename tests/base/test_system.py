@@ -11,7 +11,7 @@ import pytest
 
 from flyannot.base import system
 from flyannot.jobs import resources
-from tests.processes import LIMIT_S, started
+from tests.processes import LIMIT_S, start_python
 
 
 @pytest.mark.parametrize("is_windows, refused, tries", [(True, 3, 4), (True, 10**9, None), (False, 3, 1)])
@@ -74,10 +74,10 @@ except exit_codes.Interrupted as interrupted:
 
 @pytest.mark.parametrize("name", ["linux", "windows"])
 def test_an_interruption_that_was_lost_comes_again_with_and_without_an_alarm(name):
-    with started("-c", LOST, name, stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=LIMIT_S)
+    process = start_python("-c", LOST, name)
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=LIMIT_S)
     assert said == "ended by 2\n"
 
 

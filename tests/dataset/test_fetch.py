@@ -2,7 +2,6 @@
 
 import gzip
 import signal
-import subprocess
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +10,7 @@ import pytest
 from PIL import Image
 
 from tests.dataset import odd_server as odd
-from tests.processes import said_when_ended_by, started
+from tests.processes import said_when_ended_by, start_python
 
 pytest.importorskip("httpx", reason="pip install 'flyannot[fetch]'")
 
@@ -136,9 +135,9 @@ def test_a_run_that_is_ended_by_a_signal_is_continued_and_loses_nothing(server, 
     for name in names[4:]:
         server.oddities[place_of(name)] = odd.stalls
     words = ["fetch", "bdgp", "-o", str(tmp_path / "out"), "--base-url", server.url, "--pause", "0"]
-    with started("-m", "flyannot", *words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
-        server.wait_until_asked(*map(place_of, names[:6]))
-        said_when_ended_by(run, number)  # a stalled connection is not waited for
+    run = start_python("-m", "flyannot", *words)
+    server.wait_until_asked(*map(place_of, names[:6]))
+    said_when_ended_by(run, number)  # a stalled connection is not waited for
     assert run.returncode == code
     server.oddities.clear()
     server.requests.clear()

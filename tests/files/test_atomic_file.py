@@ -3,9 +3,7 @@
 import errno
 import os
 import random
-import signal
 import stat
-import subprocess
 import time
 from functools import partial
 
@@ -22,7 +20,7 @@ from flyannot.files.atomic_file import (
     protect_inputs,
     write_text,
 )
-from tests.processes import started
+from tests.processes import end, start_python
 
 OLD, NEW = "what stood there before\n", "what comes next\n" * 50_000
 
@@ -122,10 +120,10 @@ with lock_output(path):
 """
     wait, n_temporary = random.Random(1), 0
     for _ in range(trials(10)):
-        with started("-c", code, stdout=subprocess.PIPE) as run:
-            run.stdout.readline()
-            time.sleep(wait.uniform(0.005, 0.05))
-            run.send_signal(signal.SIGKILL)
+        run = start_python("-c", code)
+        run.stdout.readline()
+        time.sleep(wait.uniform(0.005, 0.05))
+        end(run)
         found = target.read_text()
         assert found == OLD or (len(found), len(set(found))) == (2_000_000, 1)
         n_temporary += any(name.endswith(".tmp") for name in names(target))

@@ -1,14 +1,13 @@
 """Tests that one run at a time has a lock, on file systems with and without locks."""
 
 import errno
-import subprocess
 from contextlib import ExitStack
 
 import pytest
 
 from flyannot.base.errors import LockedError
 from flyannot.files.locks import _lock_path, exclusive_lock
-from tests.processes import started
+from tests.processes import end, start_python
 
 HOLD = """
 import errno, fcntl, os, sys, time
@@ -51,10 +50,11 @@ def test_a_second_holder_is_refused_and_nothing_is_left(tmp_path, refused):
 
 def test_a_lock_ends_with_its_process(tmp_path, refused):
     path = tmp_path / "out.h5"
-    with started("-c", HOLD, path, *refused, stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == "held\n"
-        with pytest.raises(LockedError), exclusive_lock(path):
-            pass
+    process = start_python("-c", HOLD, path, *refused)
+    assert process.stdout.readline() == "held\n"
+    with pytest.raises(LockedError), exclusive_lock(path):
+        pass
+    end(process)
     with exclusive_lock(path):
         pass
     assert not list(tmp_path.iterdir())

@@ -6,7 +6,7 @@ from flyannot.jobs.executor import Executor
 from tests.dask_cluster import cluster_in
 
 
-@pytest.fixture(scope="module")  # for a session, the idle cluster would take a minute of a processor
+@pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     with cluster_in(tmp_path_factory.mktemp("cluster"), 2) as cluster:
         yield cluster

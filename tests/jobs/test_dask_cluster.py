@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from threading import Thread
 
@@ -16,21 +16,19 @@ from flyannot.base.errors import FlyannotError
 from flyannot.jobs import dask_cluster
 from flyannot.jobs.executor import Executor
 from tests.dask_cluster import cluster_in
-from tests.processes import LIMIT_S, said_when_ended_by, started, wait_for
+from tests.processes import CLI, LIMIT_S, said_when_ended_by, start_process, wait_for
 
 NOBODY = "tcp://127.0.0.1:1"
 NO_ADDRESSES = ("nonsense", "ftp://host:1", "tcp://host:abc")
 LONG = "extract embryos -o out.h5 --stride-px 2"
 
 
-@contextmanager
 def working(chain, address):
-    """Yield a command whose tasks are running on a cluster."""
-    words = ["-m", "flyannot", *LONG.split(), "--scheduler", address]
-    with started(*words, cwd=chain.folder, stderr=subprocess.PIPE) as run:
-        wait_for(lambda: list((chain.folder / ".out.h5.parts").glob(".*.tmp")), run)  # a worker writes
-        assert run.poll() is None, run.stderr.read()
-        yield run
+    """Return a command whose tasks are running on a cluster."""
+    run = start_process([*CLI, *LONG.split(), "--scheduler", address], cwd=chain.folder)
+    wait_for(lambda: list((chain.folder / ".out.h5.parts").glob(".*.tmp")), run)  # a worker writes
+    assert run.poll() is None, run.stderr.read()
+    return run
 
 
 @pytest.fixture
@@ -70,9 +68,9 @@ def square(i):
 
 def test_a_worker_that_is_killed_is_replaced_and_changes_nothing(cluster, own_chain, made_here):
     expected = made_here(LONG)
-    with working(own_chain, cluster.address) as run:
-        cluster.workers()[0].kill()
-        _, err = run.communicate(timeout=LIMIT_S)
+    run = working(own_chain, cluster.address)
+    cluster.workers()[0].kill()
+    _, err = run.communicate(timeout=LIMIT_S)
     assert run.returncode == 0, err
     assert Path("out.h5").read_bytes() == expected
 
@@ -89,8 +87,8 @@ def test_what_kills_its_workers_is_named(cluster_workers):
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_a_signal_ends_the_run_and_its_tasks(cluster, own_chain, name, code):
-    with working(own_chain, cluster.address) as run:
-        err = said_when_ended_by(run, getattr(signal, name), group=True)
+    run = working(own_chain, cluster.address)
+    err = said_when_ended_by(run, getattr(signal, name), group=True)
     assert run.returncode == code
     assert err.splitlines()[1:] == ["Interrupted: repeat the command, and it continues where it stopped."]
     wait_for(
@@ -99,7 +97,8 @@ def test_a_signal_ends_the_run_and_its_tasks(cluster, own_chain, name, code):
 
 
 def test_a_scheduler_that_goes_away_ends_the_run_and_it_continues(made_here, own_chain, tmp_path):
-    with cluster_in(tmp_path, 1) as cluster, working(own_chain, cluster.address) as run:
+    with cluster_in(tmp_path, 1) as cluster:
+        run = working(own_chain, cluster.address)
         cluster.scheduler.kill()
         _, err = run.communicate(timeout=LIMIT_S)
     assert run.returncode == 1

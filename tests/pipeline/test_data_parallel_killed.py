@@ -3,15 +3,16 @@
 import os
 import random
 import signal
-import sys
+from functools import partial
 
 import pytest
 
 from flyannot.images.options import ExtractOptions
+from flyannot.pipeline import learn_dict
 from flyannot.pipeline.learn_dict import learn_task
 from flyannot.pipeline.options import LearnOptions
 from tests.dask_cluster import cluster_in
-from tests.processes import LIMIT_S, is_worker, members, start_process, wait_for
+from tests.processes import CLI, LIMIT_S, is_worker, members, start_fork, start_process, wait_for
 from tests.small_embryos import make
 
 OPTIONS = LearnOptions(
@@ -21,24 +22,19 @@ LINE = "learn-dict x.h5 -o d.h5 --n-atoms 12 --n-epochs 2 --data-parallel 5 --sh
 LINE += " --learner-option variant=quick"
 N_ROUNDS = 20  # a few fewer than there are
 
-# A program that runs the command, and kills itself while it writes the checkpoint of a given round.
-DIES = """
-import os, signal, sys
-from flyannot.pipeline import learn_dict
 
-n_rounds, n_written, write = int(sys.argv.pop(1)), 0, learn_dict.write_checkpoint
+def die_in_round(n_rounds):
+    """Let this process kill itself after it has written the checkpoint of a given round."""
+    write = learn_dict.write_checkpoint
 
-def write_and_die(*arguments):
-    global n_written
-    write(*arguments)
-    n_written += 1
-    if n_written == n_rounds:
-        os.kill(os.getpid(), signal.SIGKILL)
+    def write_and_die(*arguments):
+        nonlocal n_rounds
+        write(*arguments)
+        n_rounds -= 1
+        if n_rounds == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
 
-learn_dict.write_checkpoint = write_and_die
-from flyannot.__main__ import main
-main()
-"""
+    learn_dict.write_checkpoint = write_and_die
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +52,8 @@ def expected(folder):
     return (folder / "expected.h5").read_bytes()
 
 
-def start(folder, *more, program=("-m", "flyannot")):
-    return start_process([sys.executable, *program, *LINE.split(), *more], cwd=folder)
+def start(folder, *more):
+    return start_process([*CLI, *LINE.split(), *more], cwd=folder)
 
 
 def ends_in(expected, folder, run):
@@ -105,8 +101,8 @@ def test_killed_in_any_round_and_started_again_it_ends_in_the_same_bytes(folder,
     wait = random.Random(17)
     for _ in range(trials(1, campaign=10)):
         for _ in range(2):
-            n_rounds = wait.randrange(1, N_ROUNDS // 2)
-            run = start(folder, "--jobs", "1", program=("-c", DIES, str(n_rounds)))
+            dies = partial(die_in_round, wait.randrange(1, N_ROUNDS // 2))
+            run = start_fork(f"{LINE} --jobs 1", cwd=folder, prepare=dies)
             run.communicate(timeout=LIMIT_S)
             assert run.returncode == -signal.SIGKILL and not (folder / "d.h5").exists()
-        ends_in(expected, folder, start(folder, "--jobs", "1"))
+        ends_in(expected, folder, start_fork(f"{LINE} --jobs 1", cwd=folder))

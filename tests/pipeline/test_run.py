@@ -91,11 +91,11 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
 
 @pytest.mark.parametrize("few", [False, True])
 def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot, shared_data, tmp_path, few):
-    """60 images of all stage ranges; and 12 images of three genes, from which no term can be learned."""
+    """30 images of all stage ranges; and 12 images of three genes, from which no term can be learned."""
     data = shared_data / "flyexpress"
     rows = rows_of_csv(data / "images.csv")
     few_genes = [r for r in rows if r["stage_range"] == "4-6" and r["gene"] in ("Dl", "DNaseII", "Dip-C")]
-    rows = few_genes[-12:] if few else rows[::2][:60]
+    rows = few_genes[-12:] if few else rows[::4][:30]
     kept = {(row["gene"], row["stage_range"]) for row in rows}
     terms = [
         row for row in rows_of_csv(data / "annotations.csv") if (row["gene"], row["stage_range"]) in kept

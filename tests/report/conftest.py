@@ -12,6 +12,6 @@ def browser():
 
 @pytest.fixture(scope="session")
 def large_page(tmp_path_factory):
-    """Write a page of 5,000 groups with a limit of 2 MB; return its path and the folder beside it."""
+    """Write a page of 2,000 groups with a limit of 800 kB; return its path and the folder beside it."""
     path = tmp_path_factory.mktemp("large") / "big.html"
-    return path, write_groups(path, entries(5000, maps=True), page_bytes=2_000_000, made_from="0a")
+    return path, write_groups(path, entries(2000, maps=True), page_bytes=800_000, made_from="0a")
