@@ -85,7 +85,9 @@ HANG_UP = pytest.param("SIGHUP", 129, marks=pytest.mark.not_on_windows)
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130), HANG_UP])
-@pytest.mark.parametrize(("step", "jobs"), [("extract", 2), ("learn-dict", 2), ("train", 2)])
+@pytest.mark.parametrize(
+    ("step", "jobs"), [("extract", 2), ("learn-dict", 1), ("learn-dict", 2), ("train", 2)]
+)
 def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, trials, step, jobs, name, code):
     for _ in range(trials(1, campaign=2)):
         one_signal(own_chain, step, jobs, name, code)
