@@ -104,6 +104,12 @@ def wait_for_store(view):
     other.close()
 
 
+def reload(view):
+    """Load a page again when the browser has all that the page wrote to its store."""
+    wait_for_store(view)
+    view.reload()
+
+
 def downloaded(view, to, button="#download-corrections"):
     """Press a button that downloads a file; return the path of the file."""
     with view.expect_download() as download:

@@ -7,7 +7,7 @@ import pytest
 from flyannot.report.groups import AGREED, MISSED, NEW, UNLEARNED, GroupEntry, ImageEntry
 from flyannot.report.nearest import SimilarGroup
 from flyannot.report.page import ReviewSettings
-from tests.report.browser import LINES, downloaded, genes, open_gene, shown
+from tests.report.browser import LINES, downloaded, genes, open_gene, reload, shown
 from tests.report.small_pages import entries, term, write_groups
 from tests.small_embryos import rows_of_csv
 
@@ -124,7 +124,7 @@ def test_reload_and_back_keep_what_was_chosen(browser, many):
         open_gene(view, "1-3.gene00012")
         kept = view.url, genes(view)
         assert re.search("#search=gene000&order=gene&open=1-3.gene00012$", view.url)
-        view.reload()
+        reload(view)
         assert (view.url, genes(view)) == kept and view.input_value("#groups-search") == "gene000"
         assert view.inner_text("#gene h3").startswith("gene00012,")
         view.go_back()
@@ -258,13 +258,13 @@ def test_look_alikes_by_term_unusual_patterns_and_pictures_that_lie_wrong(browse
             view.select_option("#groups-which", "all")
             open_gene(view, "4-6.a")
             view.locator("#gene .asked").select_option(asked)
-            view.reload()
+            reload(view)
             assert "".join(genes(view)) == found
         assert line(view, "b").startswith("b has gap")
         view.select_option("#groups-which", "lies")
         assert genes(view) == ["c"]
         view.locator("#gene button.turn").first.click()
-        view.reload()
+        reload(view)
         assert view.get_attribute("#gene .embryo", "data-turned") == "left-right"
         view.click(".menu summary")
         rows = rows_of_csv(downloaded(view, tmp_path / "images.csv", "#download-turned"))

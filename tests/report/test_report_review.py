@@ -20,6 +20,7 @@ from tests.report.browser import (
     genes,
     next_gene,
     open_gene,
+    reload,
     review_as,
     shown,
     violations,
@@ -116,7 +117,8 @@ def test_verdicts_survive_a_reload_and_a_page_made_anew(browser, tmp_path):
         view.fill("#curator", "anna")
         press(view, "pole cell", "unsure")
         cell(view, "pole cell").locator(".note").fill("faint, one side")
-        view.reload()
+        cell(view, "pole cell").locator(".note").blur()
+        reload(view)
         assert verdict(view, "pole cell") == "unsure" and view.input_value("#curator") == "anna"
         assert cell(view, "pole cell").locator(".note").input_value() == "faint, one side"
         write(path, ("Dl", "ems", "en"), made_from="abc")
@@ -152,6 +154,7 @@ def test_two_data_sets_whose_folders_have_one_name_keep_their_verdicts_apart(bro
             assert verdict(view, here) is not None and verdict(view, absent) is None
             assert progress(view).startswith("1 of")
         view.evaluate("localStorage.setItem('flyannot-data-sets embryos', 'damaged')")
+        wait_for_store(view)
         view.goto(own)
         open_gene(view, "4-6.Dl")
         assert verdict(view, "pole cell") == "accept"
@@ -191,15 +194,14 @@ def test_the_browser_keeps_the_verdicts_of_a_group_together_and_goes_past_what_i
     for text in ("no list", '"text"', "{}", "[1]", "[null]", f'[["gap","accept","","","","","",{day},0]]'):
         view.evaluate(f"text => localStorage.setItem({kept}[0].replace('7-8', '4-6'), text)", text)
         view.evaluate("text => localStorage.setItem('flyannot-models', text)", text)
-        wait_for_store(view)
-        view.reload()
+        reload(view)
         view.locator("#review-progress", has_text="1 of 12 terms reviewed").wait_for()
         assert "Damaged in this browser, and left out: 1 verdict." in view.inner_text("#review-said")
     view.evaluate("localStorage.setItem('flyannot-verdict embryos no list', '[]')")
-    view.reload()
+    reload(view)
     open_gene(view, "4-6.Dl")
     press(view, "pole cell", "accept")
-    view.reload()
+    reload(view)
     assert verdict(view, "pole cell") == "accept"
 
 
@@ -282,7 +284,8 @@ def test_a_curator_decides_on_the_page_and_takes_it_back(view, tmp_path):
     assert "To decide. anna: reject (" in cell(view, "midgut").inner_text()
     view.select_option("#groups-which", "contested")
     assert genes(view) == ["Dl"]
-    assert "1 to decide" in view.locator(LINES).first.inner_text() and not violations(view)
+    view.locator(LINES, has_text="1 to decide").first.wait_for()
+    assert not violations(view)
     press(view, "midgut", "accept")
     view.select_option("#groups-which", "all")
     rows = rows_of_csv(downloaded(view, tmp_path / "c.csv"))
@@ -291,7 +294,7 @@ def test_a_curator_decides_on_the_page_and_takes_it_back(view, tmp_path):
         ("anna", "reject", ""),
         ("anna", "accept", "anna; ben"),
     }
-    view.reload()
+    reload(view)
     assert verdict(view, "midgut") == "accept" and "To decide" not in cell(view, "midgut").inner_text()
     press(view, "midgut", "accept")
     assert verdict(view, "midgut") == "unsure" and "withdrawn; to decide" in view.inner_text("#review-said")
@@ -334,7 +337,7 @@ def test_terms_that_were_not_predicted_are_added(view):
     group.locator("button.more").click()
     press(view, "gap", "accept")
     assert progress(view) == "0 of 12 terms reviewed, and 2 verdicts on other terms"
-    view.reload()
+    reload(view)
     assert verdict(view, "brain primordium") == "accept" and verdict(view, "gap") == "accept"
     assert cell(view, "gap").locator("button").first.is_visible(), "what was reviewed is not folded away"
 
@@ -481,7 +484,7 @@ def test_a_store_that_is_full_loses_nothing_in_silence(view, browser, pages, tmp
     )
     take_in(view, table)
     assert len(rows_of_csv(downloaded(view, tmp_path / "c.csv"))) == n
-    view.reload()
+    reload(view)
     assert len(asked) == 1
 
 
@@ -512,7 +515,7 @@ def test_groups_stand_side_by_side_and_a_gene_in_its_stages(view):
     titles = view.locator("#beside h4").all_inner_texts()
     assert titles == ["Dl, stage range 4-6", "Dl, stage range 7-8"]
     assert view.locator("#beside img").count() == 4
-    view.reload()
+    reload(view)
     assert view.locator("#beside h4").all_inner_texts() == titles
     view.locator("#beside article button").last.click()
     open_gene(view, "4-6.en")
