@@ -43,6 +43,7 @@ def shown(browser, path, **context):
     """Yield a page that shows a file; at the end, fail if it logged an error or asked the network."""
     complaints, asked = [], []
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **context})
+    _hold_store(context)
     page = context.new_page()
     page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -95,13 +96,24 @@ def review_as(view, curator):
     view.locator("#curator").blur()
 
 
+def _hold_store(context):
+    """Open a page that uses the store of a context all the time.
+
+    Chromium forgets what was just stored if the only page that uses the store is loaded again.
+    """
+    holder = context.new_page()
+    holder.goto("file:///")
+    holder.evaluate("localStorage.length")
+
+
 def wait_for_store(view):
     """Wait until the browser has all that the page wrote to its store, so that the next page reads it."""
     entries = "JSON.stringify(Object.entries(localStorage).sort())"
-    other = view.context.new_page()
-    other.goto("file:///")
-    other.wait_for_function(f"written => {entries} === written", arg=view.evaluate(entries))
-    other.close()
+    holder = view.context.pages[0]
+    ends = time.monotonic() + LIMIT_S
+    while (written := view.evaluate(entries)) != (kept := holder.evaluate(entries)):
+        assert time.monotonic() < ends, f"{kept} is kept of {written}"
+        time.sleep(0.1)
 
 
 def reload(view):

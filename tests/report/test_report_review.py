@@ -72,6 +72,7 @@ def cell(view, term, gene="4-6.Dl"):
 
 
 def verdict(view, term, gene="4-6.Dl"):
+    cell(view, term, gene).locator("[data-verdict]").first.wait_for()
     pressed = cell(view, term, gene).locator("button[aria-pressed=true]")
     return pressed.get_attribute("data-verdict") if pressed.count() else None
 
@@ -84,10 +85,10 @@ def progress(view):
     return view.inner_text("#review-progress")
 
 
-def take_in(view, table, said="loaded"):
+def take_in(view, table, said=""):
     """Import a table of corrections; return what the page says of it."""
     view.set_input_files("#import-corrections", table)
-    view.locator("#review-said", has_text=said).wait_for()
+    view.locator("#review-said", has_text=said or f"{table.name}: ").wait_for()
     return view.inner_text("#review-said")
 
 
