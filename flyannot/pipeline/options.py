@@ -24,7 +24,7 @@ from flyannot.sparse.learners import LEARNERS, check_takes_positive
 from flyannot.terms.options import TermsType
 
 N_ATOMS = 1000  # default if there are enough patches
-ENOUGH_PATCHES = 100_000  # default; all patches predict terms no better, and take longer
+ENOUGH_PATCHES = 100_000  # default; all predict terms of real patterns no better
 PATCHES_PER_ATOM = 10  # with fewer, an atom is a copy of one patch and no pattern
 N_PARTS = 16  # parts of --max-patches auto
 BYTES_OF_WORKER = 300 * 2**20  # measured: 237 to 252 MB, in rounds of 150,000 patches a part
