@@ -88,7 +88,7 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
     with open_compatible(paths, "descriptors") as files:
         chosen = choose_stage_ranges(files, stage_ranges)
         wanted = [tuple(chosen)] if options.shared else [(s,) for s in chosen]
-        dictionaries = _choose_n_atoms([PatchSamples(files, ranges) for ranges in wanted], options)
+        dictionaries = _choose_sizes([PatchSamples(files, ranges) for ranges in wanted], options)
         digests = digests_by_path(files)
         made_of = {"descriptors": list(digests.values())}
         header = _header(files[0].options, options, dictionaries, made_of, seed)
@@ -117,9 +117,9 @@ def learn_matrix_task(path, out, options, *, seed=0):
         If the file is no matrix of real numbers, or has fewer rows than atoms.
     """
     matrix = open_matrix(path)
-    options = replace(options, max_patches=options.max_patches or "all").resolve(matrix.shape[1])
+    options = options.resolve(matrix.shape[1])
     samples = MatrixSamples(matrix, options)
-    dictionaries = _choose_n_atoms([samples], options)
+    dictionaries = _choose_sizes([samples], options)
     header = _header({}, options, dictionaries, {"matrix": [file_digest(path)]}, seed)
     return _dictionary_task(out, header, dictionaries, lambda: nullcontext(lambda _: samples), [path])
 
@@ -180,7 +180,7 @@ def _dictionary_task(out, header, dictionaries, open_samples, inputs):
     return FileTask(out, header, make, inputs, tables={trace: ("stage_range", "epoch", "objective")})
 
 
-def _choose_n_atoms(wanted, options):
+def _choose_sizes(wanted, options):
     """Return the options with the numbers of atoms and samples of every dictionary with enough samples.
 
     Parameters

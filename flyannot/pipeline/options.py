@@ -251,16 +251,16 @@ class LearnOptions(Options):
         if self.positive:
             check_takes_positive(self.learner)
 
-    def resolve(self, n_features=128):
+    def resolve(self, n_columns=None):
         """Return a copy with values for `lam`, `n_epochs` and `max_patches`: the defaults if none were given.
 
-        n_features : int, the number of columns of the samples; 128 for patches, also those with intensity
+        n_columns : int, the number of columns of a matrix; None for patches, also those with intensity
         """
         from flyannot.sparse.fit import default_lam  # numba would slow `--help`
 
         n_epochs = self.n_epochs or LEARNERS[self.learner].default_n_epochs(self.settings())
-        most = self.max_patches or ("all" if self.data_parallel else ENOUGH_PATCHES)
-        lam = self.lam or float(default_lam(n_features))
+        most = self.max_patches or ("all" if self.data_parallel or n_columns else ENOUGH_PATCHES)
+        lam = self.lam or float(default_lam(n_columns or 128))
         return replace(self, lam=lam, n_epochs=n_epochs, max_patches=most)
 
     @classmethod
