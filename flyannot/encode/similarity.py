@@ -24,8 +24,7 @@ _N_SPREAD = 2000  # images from which the axes are computed
 N_LEAST = 10  # patterns of a map; fewer are better shown as a list
 _PERPLEXITY = 30  # about the number of neighbours of a pattern in a map
 _N_MAP_AXES = 50  # axes from which a map is computed
-_MAP_STEPS = 500  # twice as many keep no more neighbours
-_N_SMALL = 1000  # patterns of the largest map with these steps
+_MAP_STEPS = 250  # more steps keep no more neighbours
 _NO_VARIANCE = 1e-6  # relative to the largest variance; a smaller one is a rounding error
 
 
@@ -159,8 +158,7 @@ def map_patterns(directions):
     Returns
     -------
     places : float array (n_patterns, 2) from 0 to 1, the longer side of the cloud first
-        The same directions give the same bits.  Large maps take half the steps, each longer and coarser: as
-        many neighbours are kept (docs/measured.md).
+        The same directions give the same bits.
 
     Source
     ------
@@ -176,10 +174,9 @@ def map_patterns(directions):
         start[:, : axes.shape[1]] = axes[:, :2]
         start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
         perplexity = min(_PERPLEXITY, (n_patterns - 1) / 3)
-        how: dict = {"max_iter": _MAP_STEPS}
-        if n_patterns > _N_SMALL:  # the first 250 steps of scikit-learn need no exaggeration
-            how = {"max_iter": 250, "early_exaggeration": 1.0, "learning_rate": n_patterns / 4, "angle": 1.0}
-        learned = TSNE(perplexity=perplexity, init=start, random_state=0, **how)
+        # Exaggeration, which the first steps of scikit-learn have, and a smaller angle keep no more neighbours.
+        steps = {"max_iter": _MAP_STEPS, "early_exaggeration": 1.0, "learning_rate": n_patterns / 4}
+        learned = TSNE(perplexity=perplexity, init=start, random_state=0, angle=1.0, **steps)
         places = _principal(learned.fit_transform(axes.astype(np.float32)).astype(np.float64), 2)
     low, high = places.min(axis=0), places.max(axis=0)
     return (places - low) / np.where(high > low, high - low, 1)

@@ -30,10 +30,13 @@ def confidence_band(heights):
 
     Returns
     -------
-    curve, low, high : float arrays (len(GRID),); nan at points where no resample is defined
+    curve, low, high : float arrays (len(GRID),); a band of nan if no resample is defined
     """
     samples = heights[1:] if len(heights) > 1 else heights
-    low, middle, high = np.nanpercentile(samples, _BAND_PERCENTILES, axis=0)
+    samples = samples[np.isfinite(samples[:, 0])]  # a resample has a whole curve or none
+    if not len(samples):
+        return heights[0], np.full(len(GRID), np.nan), np.full(len(GRID), np.nan)
+    low, middle, high = np.percentile(samples, _BAND_PERCENTILES, axis=0)
     return heights[0], *(np.clip(heights[0] + edge - middle, 0, 1) for edge in (low, high))
 
 

@@ -265,9 +265,9 @@ class ReviewSelector:
         self._least = float(np.quantile(np.concatenate(doubts), 1 - PART_TO_CHECK)) if doubts else np.inf
 
     def mark(self, answers):
-        """Set `queue` and `worth` of those ShownAnswers in `answers` that a curator should review.
+        """Set `queue` and `worth` of those DisplayedAnswers in `answers` that a curator should review.
 
-        `answers` is a list of all ShownAnswers about one group, changed in place.
+        `answers` is a list of all DisplayedAnswers about one group, changed in place.
         """
         new = [one for one in answers if not one.reviewed and one.answer]
         for one in new:

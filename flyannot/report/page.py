@@ -86,7 +86,7 @@ class Page:
     banners : list of sentences shown at the top
     made_from : str, digest of everything that the page depends on
     ids : TermIds
-    review : Review
+    review : ReviewSettings
     """
 
     title: str
@@ -245,7 +245,7 @@ def read_page_digest(path):
 
 
 def build_review(run):
-    """Build the Review of a `Run`: data set name, model digest, and the terms that a curator may add."""
+    """Build the ReviewSettings of a `Run`: data set name, model digest, and the terms that a curator may add."""
     used = {(s, term) for term, stage_ranges in bdgp_vocabulary().items() for s in stage_ranges} | run.terms
     vocabulary = {term: [] for term in sorted({*bdgp_terms(), *(term for _, term in used)})}
     for s, term in sorted(used, key=lambda one: STAGE_RANGES.index(one[0])):

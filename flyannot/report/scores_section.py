@@ -1,7 +1,5 @@
 """The section of the scores: their table, the curves of every term, and calibration."""
 
-import warnings
-
 import numpy as np
 
 from flyannot.base.stage_ranges import STAGE_RANGES
@@ -102,11 +100,7 @@ def _draw_panel(name, heights, row, frequency):
     """
     charts = []
     for (title, _, *axes), of_curve, chance in zip(_CURVES, heights, [(0, 1), (frequency, frequency)]):
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", RuntimeWarning
-            )  # if no resample has both classes, there is no band
-            band = curves.confidence_band(of_curve)
+        band = curves.confidence_band(of_curve)
         chart = draw_curve(*band, curves.GRID, *axes, summary=f"{title} of {name}", chance=chance)
         charts.append((title, chart))
     return {"title": name[0].upper() + name[1:], "row": row, "charts": charts}

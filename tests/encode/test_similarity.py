@@ -61,12 +61,7 @@ def patterns(rng):
     return kinds, unit_rows(np.eye(5, 40)[kinds] + 0.1 * rng.normal(size=(80, 40)))
 
 
-@pytest.mark.parametrize("n_large", [None, 79], ids=["small", "large"])
-def test_what_looks_alike_lies_side_by_side_in_the_whole_square_with_the_same_bits(
-    patterns, monkeypatch, n_large
-):
-    if n_large:
-        monkeypatch.setattr(similarity, "_N_SMALL", n_large)
+def test_what_looks_alike_lies_side_by_side_in_the_whole_square_with_the_same_bits(patterns):
     kinds, rows = patterns
     places = map_patterns(rows)
     apart = ((places[:, None] - places[None]) ** 2).sum(axis=2)

@@ -86,6 +86,18 @@ def test_resamples_draw_genes_as_a_whole_and_the_band_holds_the_curve(rng):
     assert inside.all() and (high - low).max() > 0.05
 
 
+def test_a_band_is_of_the_resamples_that_are_defined_and_without_them_there_is_none(rng):
+    heights = rng.random((9, len(curves.GRID)))
+    heights[[3, 7]] = np.nan
+    curve, *band = confidence_band(heights)
+    low, middle, high = np.nanpercentile(heights[1:], (2.5, 50, 97.5), axis=0)
+    for edge, twin in zip(band, (low, high)):
+        np.testing.assert_array_equal(edge, np.clip(curve + twin - middle, 0, 1))
+    heights[1:] = np.nan
+    curve, *band = confidence_band(heights)
+    assert np.isfinite(curve).all() and np.isnan(band).all()
+
+
 def test_reliability_of_honest_and_of_boastful_probabilities(rng):
     p = rng.random(20000)
     predicted, observed = reliability_curve(p, rng.random(20000) < p)
