@@ -5,8 +5,10 @@ the number of places. CONTRIBUTING.md explains the rules.
 """
 
 import ast
+import builtins
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,6 +22,14 @@ NOT_VERBS = frozenset(_NOT_VERBS.split())
 _IN_FIRST_LINE = re.compile(r"\b(those|that) of\b", re.IGNORECASE)
 _AS_HAS_IT = re.compile(r"\bas \S+ has (it|them)\b")
 _MODULE_PATH = re.compile(r"`~?flyannot(\.\w+){2,}`")
+# A class is named by two words or more, or as the type of a parameter.
+_CLASS = re.compile(r"\b(?:[A-Z][a-z0-9]+){2,}\b")
+_CLASS_OF_PARAMETER = re.compile(r"^ *\w[\w, ]* : (?:[a-z]+ of )?([A-Z][a-z]+)\b", re.MULTILINE)
+_NO_CLASSES = """
+Cholesky FlyBase FlyExpress JavaScript LibreOffice MovieLens NumPy Pillow Python SciPy
+BitsPerSample ColorMap ExtraSamples FillOrder ImageDescription MaxSampleValue MemAvailable MinSampleValue
+PhotometricInterpretation SampleFormat TiffData
+"""  # programs, sites, tags of files
 _CODE = re.compile(r"``[^`]+``|`[^`]+`")
 _HEADING = re.compile(r"^.+\n-{3,}$", re.MULTILINE)
 _END = re.compile(r"(?<=[.!?])\s+")
@@ -34,6 +44,12 @@ def python_files(places=("flyannot", "tests", "benchmarks")):
         path = ROOT / place
         found += [path] if path.suffix == ".py" else sorted(path.rglob("*.py"))
     return [path for path in found if "__cache__" not in path.parts]
+
+
+@cache
+def parse(path):
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def docstrings(tree):
@@ -74,7 +90,7 @@ def is_function(node):
 def faults(path):
     """Return the places of a file that break the rules, as (line, what is wrong)."""
     found = []
-    for node, text in docstrings(ast.parse(path.read_text(encoding="utf-8"))):
+    for node, text in docstrings(parse(path)):
         line = node.body[0].lineno
         first_line, *_ = text.splitlines()
         first_word = re.split(r"\W", first_line, maxsplit=1)[0]
@@ -92,19 +108,35 @@ def faults(path):
     return found
 
 
+def unknown_classes(paths):
+    """Return the (path, name) of each class that a docstring names and that no file defines or imports."""
+    nodes = [node for path in paths for node in ast.walk(parse(path))]
+    known = {*_NO_CLASSES.split(), *dir(builtins)}
+    known |= {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    known |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    known |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    named = [
+        (path, name)
+        for path in paths
+        for _, text in docstrings(parse(path))
+        for name in _CLASS.findall(text) + _CLASS_OF_PARAMETER.findall(text)
+    ]
+    return [(path, name) for path, name in named if not {name, name.removesuffix("s")} & known]
+
+
 def functions_named_a_of_b(paths):
     """Return the names of functions that contain `_of_`."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
-    functions = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    functions = [
+        node for path in paths for node in ast.walk(parse(path)) if isinstance(node, ast.FunctionDef)
+    ]
     return [node.name for node in functions if "_of_" in node.name.strip("_")]
 
 
 def paired_assignments(path):
     """Return the lines that assign several values to several names at once (`a, b = x, y`)."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     return [
         node.lineno
-        for node in ast.walk(tree)
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Tuple)
         and isinstance(node.value, ast.Tuple)

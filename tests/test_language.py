@@ -10,6 +10,7 @@ from tests.language import (
     paired_assignments,
     python_files,
     sentences,
+    unknown_classes,
 )
 
 MOST_NAMED_A_OF_B = 10
@@ -25,6 +26,14 @@ def test_few_functions_are_named_a_of_b():
 def test_most_lines_assign_one_thing(place):
     lines = {path: paired_assignments(path) for path in python_files([place])}
     assert sum(map(len, lines.values())) <= MOST_PAIRED_ASSIGNMENTS[place], lines
+
+
+def test_docstrings_name_classes_that_exist(tmp_path):
+    files = python_files()
+    assert unknown_classes(files) == []
+    module = tmp_path / "stale.py"
+    module.write_text('"""The ShownAnswers.\n\nx : Review, or FlyExpress\n"""\n')
+    assert unknown_classes([*files, module]) == [(module, "ShownAnswers"), (module, "Review")]
 
 
 def test_a_riddle_is_found(tmp_path):

@@ -285,7 +285,7 @@ def option(
     Parameters
     ----------
     default : the default value; None if the program chooses the value when the option is not given
-    kind : Kind, the type of the value
+    kind : OptionType of the value
     help : str, one or two sentences
     stands_for : str, what help shows as the default if `default` is None
     more : bool, whether help lists the option under "More options"

@@ -41,7 +41,7 @@ class Step:
     kind : kind of HDF5 file that it makes, or ""
     transform : "module:function" of a step between extract and learn-dict, from the `DescribedPatches` of one
         image and the options to transformed ones
-    reads : tuple of Input
+    reads : tuple of StepInput
     help : text of the command's help after `about`; ends in "Example:" and lines that can be pasted
     selects : fields of `Selection` that its command takes
     is_seeded : whether its command takes a seed
