@@ -239,7 +239,7 @@ def _cell_layer(frame, rng):
     Returns two arrays: how far each pixel lies in the layer (0 to 1), and the height of the cells there.
     """
     wall_px = rng.uniform(7, 12) + 1.2 * smooth_noise(rng, 14)
-    layer = 1 / (1 + np.exp((frame.depth_px - wall_px) / 0.8))
+    layer = 1 / (1 + np.exp(np.minimum((frame.depth_px - wall_px) / 0.8, 80)))  # exp(89) is infinite
     around = 158 * frame.x * np.abs(frame.y) + 62 * frame.y * np.abs(frame.x)  # px along the outline
     cells = np.cos(around * (2 * np.pi / 5.5) + 0.5 * smooth_noise(rng, 4))
     return layer, layer * (rng.uniform(0.3, 1.2) * cells + rng.uniform(-4.0, 1.0))
