@@ -174,7 +174,7 @@ def map_patterns(directions):
         start[:, : axes.shape[1]] = axes[:, :2]
         start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
         perplexity = min(_PERPLEXITY, (n_patterns - 1) / 3)
-        # Exaggeration, which the first steps of scikit-learn have, and a smaller angle keep no more neighbours.
+        # Exaggeration, with which scikit-learn begins, and a smaller angle keep no more neighbours.
         steps = {"max_iter": _MAP_STEPS, "early_exaggeration": 1.0, "learning_rate": n_patterns / 4}
         learned = TSNE(perplexity=perplexity, init=start, random_state=0, angle=1.0, **steps)
         places = _principal(learned.fit_transform(axes.astype(np.float32)).astype(np.float64), 2)
