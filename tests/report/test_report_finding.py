@@ -170,7 +170,7 @@ def test_the_auc_is_seen_on_a_narrow_screen(browser, page, four):
         (page, "#scores-table tbody tr:visible td.number", r"[01]\.\d\d$"),
         (four, "#gene .support", r"(?s).*AUC"),
     ):
-        with shown(browser, path, viewport={"width": 400, "height": 900}) as view:
+        with shown(browser, path, width=400) as view:
             if path == four:
                 view.locator(LINES).first.click()
             cell = view.locator(place).first
@@ -183,7 +183,7 @@ _COLOURS = "getComputedStyle(document.querySelector('.bar i')).printColorAdjust"
 
 
 def test_on_paper_colours_stay_tables_fit_and_what_is_left_out_is_said(browser, page):
-    with shown(browser, page, viewport={"width": 700, "height": 990}, color_scheme="dark") as view:
+    with shown(browser, page, width=700, height=990, scheme="dark") as view:
         view.emulate_media(media="print")
         assert view.evaluate(_COLOURS) == "exact"
         assert view.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -198,7 +198,7 @@ def test_on_paper_colours_stay_tables_fit_and_what_is_left_out_is_said(browser, 
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_the_search_and_the_first_gene_are_on_the_first_screen(browser, page, width):
-    with shown(browser, page, viewport={"width": width, "height": 800}) as view:
+    with shown(browser, page, width=width, height=800) as view:
         search, first, gene = (
             view.locator(p).first.bounding_box() for p in ("#groups-search", LINES, "#gene")
         )
@@ -210,7 +210,7 @@ def test_the_search_and_the_first_gene_are_on_the_first_screen(browser, page, wi
 
 
 def test_on_a_phone_a_gene_takes_the_screen_until_one_goes_back(browser, page):
-    with shown(browser, page, viewport={"width": 400, "height": 800}) as view:
+    with shown(browser, page, width=400, height=800) as view:
         first = view.locator(LINES).first
         for go_back in (lambda: view.click("button.back"), view.go_back):
             first.click()
@@ -246,7 +246,7 @@ def test_look_alikes_by_term_unusual_patterns_and_pictures_that_lie_wrong(browse
         keys = [one.key for one in near]
         groups.append(GroupEntry("4-6", gene, gene, "", True, images, terms, near, keys, unusual=unusual))
     write_groups(tmp_path / "q.html", groups)
-    with shown(browser, tmp_path / "q.html", accept_downloads=True) as view:
+    with shown(browser, tmp_path / "q.html") as view:
         view.select_option("#groups-order", "unusual")
         assert genes(view) == ["b", "c", "a"]
         for asked, found in (
