@@ -188,7 +188,7 @@ def _places(orientation, height, width):
     The standards name the side of the shown picture that row 0 is, and the side that column 0 is.
     """
     stored_side = (height, width) if orientation < 5 else (width, height)
-    shown_y, shown_x = np.empty(stored_side, int), np.empty(stored_side, int)
+    shown = np.empty((2, *stored_side), int)
     for y in range(height):
         for x in range(width):
             from_left, from_top, from_right, from_bottom = x, y, width - 1 - x, height - 1 - y
@@ -202,8 +202,8 @@ def _places(orientation, height, width):
                 7: (from_right, from_bottom),
                 8: (from_left, from_bottom),
             }[orientation]
-            shown_y[place], shown_x[place] = y, x
-    return shown_y, shown_x
+            shown[:, *place] = y, x
+    return tuple(shown)
 
 
 def exif(orientation):

@@ -122,10 +122,7 @@ def empty_store(context):
     session = context.new_cdp_session(holder)
     session.send("Storage.clearDataForOrigin", {"origin": "file:///", "storageTypes": "local_storage"})
     session.detach()
-    ends = time.monotonic() + LIMIT_S
-    while holder.evaluate("localStorage.length"):
-        assert time.monotonic() < ends, "the store is not emptied"
-        time.sleep(0.02)
+    until(holder, "localStorage.length === 0")
 
 
 def wait_for_store(view):

@@ -62,7 +62,8 @@ class TwinDSSC:
     def exact(self, X, Z, D, atoms, rates):
         rho, gamma, _ = rates
         c = 1.01 * np.linalg.norm(D, 2) ** 2
-        correlation, gram = X @ D.T / c, D @ D.T / c
+        correlation = X @ D.T / c
+        gram = D @ D.T / c
         Z = fixed_point(lambda Z: soft(Z + correlation - Z @ gram, self.lam / c), Z)
         past = self.d[atoms].copy()
         self.average(X, Z, D, atoms, rho)
