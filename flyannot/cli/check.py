@@ -74,8 +74,7 @@ def _print_what_is_left_out(folder, images):
     """
     import os
 
-    from flyannot.dataset.folder import ANNOTATIONS, IMAGES
-    from flyannot.dataset.paths import find_table
+    from flyannot.dataset.paths import ANNOTATIONS, IMAGES, find_table
     from flyannot.dataset.picture_folder import list_pictures
     from flyannot.dataset.table_warnings import abbreviate_names
 

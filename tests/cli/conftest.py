@@ -1,6 +1,7 @@
 """The folder in which the examples of the commands run."""
 
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +16,10 @@ from tests.conftest import ROOT
 VERDICT = "gene,stage_range,term,verdict,date\nsyn001,4-6,pole cell,accept,2026-01-31\n"
 
 
-@pytest.fixture
-def workplace(chain, tmp_path, monkeypatch):
-    """Make a working folder with all files that examples name; one job, so that no process is started."""
-    folder = chain.copied_to(tmp_path / "workplace").folder
+@pytest.fixture(scope="session")
+def examples(chain, tmp_path_factory):
+    """Make a folder with all files that examples name, once for all `workplace`s."""
+    folder = chain.copied_to(tmp_path_factory.mktemp("examples") / "workplace").folder
     pictures = sorted((folder / "embryos" / "images").glob("*_4-6_1.png"))
     (folder / "my-images").mkdir()
     for picture in pictures[:3]:
@@ -28,18 +29,24 @@ def workplace(chain, tmp_path, monkeypatch):
     (folder / "configs").mkdir()
     (folder / "configs" / "demo.toml").write_text(text.replace("min-groups = 20", "min-groups = 3"))
     shutil.copytree(chain.folder, folder / "results", ignore=shutil.ignore_patterns("embryos"))
-    write_record(build_configuration({"data-set": "embryos", "output": "results"}, folder / "c.toml"))
     names = ["a.png", "b.png"]
     np.savez(folder / "network.npz", image=names, gene=names, stage_range=["4-6"] * 2, vector=np.eye(2))
     np.save(folder / "X.npy", np.random.default_rng(0).random((200, 16)))
-    with create_stored_file(
-        folder / "atoms.h5", Header("dictionary", {"learn-dict": {"lam": 0.1}}, {})
-    ) as file:
+    header = Header("dictionary", {"learn-dict": {"lam": 0.1}}, {})
+    with create_stored_file(folder / "atoms.h5", header) as file:
         write_dictionary(file, NO_STAGE_RANGE, np.eye(16), [], n_patches=0)
     (folder / "fbbt.obo").write_text("[Term]\nid: FBbt:1\nname: gut\n")
     (folder / "fbdv.obo").write_text("[Term]\nid: FBdv:1\nname: embryonic stage 1\n")
     for name in ("anna.csv", "ben.csv", "corrections.csv"):
         (folder / name).write_text(VERDICT)
+    return folder
+
+
+@pytest.fixture
+def workplace(examples, tmp_path, monkeypatch):
+    """Make a working folder with all files that examples name; one job, so that no process is started."""
+    folder = Path(shutil.copytree(examples, tmp_path / "workplace"))
+    write_record(build_configuration({"data-set": "embryos", "output": "results"}, folder / "c.toml"))
     monkeypatch.chdir(folder)
     monkeypatch.setenv("FLYANNOT_SYNTHESIZE_MAX_IMAGES", "1")
     monkeypatch.setenv("FLYANNOT_SYNTHESIZE_STAGE_RANGE", "4-6")

@@ -142,9 +142,8 @@ def test_no_output_is_a_picture_of_a_data_set_with_or_without_a_table(
             said = flyannot(line, O=out)
             assert said.code == 2 or not has_table and said.code, (line, out, said)
     for folder in ("mine", "mine/", "linked", "new/../mine"):
-        check_error(
-            flyannot(f"extract mine --stage-range 4-6 -o new.h5 --pictures {folder}"), 2, "both input and"
-        )
+        said = flyannot(f"extract mine --stage-range 4-6 -o new.h5 --pictures {folder}")
+        check_error(said, 2, "both input and")
     assert {path: path.read_bytes() for path in Path("mine").iterdir()} == before
     assert Path("soft.png").is_symlink() and not Path("new.h5").exists()
 
@@ -157,10 +156,8 @@ def test_a_command_whose_input_is_not_there_makes_nothing(flyannot, workplace):
     before = sorted(os.listdir())
     for line in lines:
         words = shlex.split(line.replace(" -o mine", " -o O").replace(" -o embryos", " -o O"))
-        first = next(
-            i for i, word in enumerate(words) if i and (Path(word).exists() or word.startswith("mine"))
-        )
-        words[first] = "gone"
+        inputs = [word for word in words[1:] if Path(word).exists() or word.startswith("mine")]
+        words[words.index(inputs[0], 1)] = "gone"
         said = flyannot(shlex.join(words), O="new/deep/out.h5")
         assert said.code in (2, 65), (words, said)
         assert sorted(os.listdir()) == before, words

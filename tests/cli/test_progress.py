@@ -13,7 +13,7 @@ from tests.cli.test_help import on_a_terminal
 
 STEPS = {  # and what they say
     "synthesize -o new --n-genes 6 --max-images 2 --stage-range 4-6": "wrote",
-    "extract embryos -o new.h5 --jobs 1": "patches kept",
+    "extract embryos -o new.h5 --stride-px 16 --jobs 1": "patches kept",
     "learn-dict descriptors.h5 -o new.h5 --n-atoms 20 --n-epochs 2": "epoch 2/2",
     "pool descriptors.h5 dictionary.h5 -o new.h5 --grid 1x2 --jobs 1": "48 features each",
     "train features.h5 embryos/annotations.csv -o new.h5 --min-groups 3 --jobs 1": "terms from 24 genes",
@@ -67,7 +67,7 @@ def test_in_a_log_a_line_now_and_then_with_rate_and_time_left(monkeypatch, caplo
 
 
 def test_on_a_terminal_there_is_a_bar_and_it_goes(chain, tmp_path):
-    words = ["extract", str(chain.embryos), "-o", str(tmp_path / "d.h5"), "--stride-px", "1", "--jobs", "1"]
+    words = ["extract", str(chain.embryos), "-o", str(tmp_path / "d.h5"), "--stride-px", "2", "--jobs", "1"]
     code, said = on_a_terminal(words)
     assert code == 0
     assert re.search(r"\d+/108 \[\d\d:\d\d<\d\d:\d\d, +[\d.]+(s/ images| images/s)", said), said
@@ -79,7 +79,7 @@ def test_compiling_is_said_once_and_only_when_it_happens(flyannot, chain, tmp_pa
     line = "pool D L -o O --jobs 1"
     names = {"D": chain.descriptors, "L": chain.dictionary}
     assert "compiling kernels" not in flyannot(line, O=tmp_path / "a.h5", **names).err
-    words = ["extract", str(chain.embryos), "-o", str(tmp_path / "b.h5"), "--jobs", "2"]
+    words = ["extract", str(chain.embryos), "-o", str(tmp_path / "b.h5"), "--stride-px", "16", "--jobs", "2"]
     said = on_a_terminal(words, FLYANNOT_CACHE=str(tmp_path / "cache"))[1]
     assert said.count("compiling kernels, once per machine") == 1
     shutil.rmtree(tmp_path / "cache")

@@ -178,11 +178,7 @@ def shown_colour(colour, sample, numbers):
 
 def turned(samples, orientation):
     """Return the picture as it is stored with an orientation of TIFF or EXIF."""
-    stored_side = samples.shape[:2] if orientation < 5 else samples.shape[1::-1]
-    stored = np.empty((*stored_side, samples.shape[2]), samples.dtype)
-    for (row, column), (y, x) in _places(orientation, *samples.shape[:2]).items():
-        stored[row, column] = samples[y, x]
-    return stored
+    return samples[_places(orientation, *samples.shape[:2])]
 
 
 @cache
@@ -191,7 +187,8 @@ def _places(orientation, height, width):
 
     The standards name the side of the shown picture that row 0 is, and the side that column 0 is.
     """
-    places = {}
+    stored_side = (height, width) if orientation < 5 else (width, height)
+    shown = np.empty((2, *stored_side), int)
     for y in range(height):
         for x in range(width):
             from_left, from_top, from_right, from_bottom = x, y, width - 1 - x, height - 1 - y
@@ -205,8 +202,8 @@ def _places(orientation, height, width):
                 7: (from_right, from_bottom),
                 8: (from_left, from_bottom),
             }[orientation]
-            places[place] = y, x
-    return places
+            shown[:, *place] = y, x
+    return tuple(shown)
 
 
 def exif(orientation):

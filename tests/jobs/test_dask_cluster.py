@@ -91,9 +91,8 @@ def test_a_signal_ends_the_run_and_its_tasks(cluster, own_chain, name, code):
     err = said_when_ended_by(run, getattr(signal, name), group=True)
     assert run.returncode == code
     assert err.splitlines()[1:] == ["Interrupted: repeat the command, and it continues where it stopped."]
-    wait_for(
-        lambda: not list((own_chain.folder / ".out.h5.parts").glob(".*"))
-    )  # a task ends at its next image
+    parts = own_chain.folder / ".out.h5.parts"
+    wait_for(lambda: not list(parts.glob(".*")))  # a task ends at its next image
 
 
 def test_a_scheduler_that_goes_away_ends_the_run_and_it_continues(made_here, own_chain, tmp_path):

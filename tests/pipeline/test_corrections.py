@@ -100,9 +100,8 @@ def test_an_unsure_term_is_in_no_score_and_a_gene_of_corrections_alone_in_few(fl
 
 def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, desk):
     path = write_configuration(desk, images='[extract]\nstride-px = 32\n[select]\nstage-range = "4-6"\n')
-    path.write_text(
-        path.read_text().replace("folds = 3\n", "")
-    )  # the number of folds then follows from the terms
+    text = path.read_text()
+    path.write_text(text.replace("folds = 3\n", ""))  # the number of folds then follows from the terms
     flyannot("run c.toml", code=0)
     out = desk / "results"
     answers = [{key_of(row): row["answer"] for row in rows_of_csv(out / "predictions.csv")}]
@@ -131,12 +130,8 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, d
     assert changed and {key_of(row): row["change"] for row in now if row["change"]} == changed
     assert f"{len(changed)} answers changed" in said.out + said.err
     page = (out / "report.html").read_text()
-    marked = [
-        one
-        for group in index_of(page)["groups"]
-        for one in (*group["terms"], *group["no"])
-        if "changed" in one
-    ]
+    terms = [term for group in index_of(page)["groups"] for term in (*group["terms"], *group["no"])]
+    marked = [term for term in terms if "changed" in term]
     assert len(marked) == len(changed) == page.count('title="changed with the curated terms: ')
     curated = {(gene, term): "yes" if verdict == "accept" else "no" for gene, _, term, verdict in reviewed[1]}
     assert {key: row["curated"] for row in now if (key := (row["gene"], row["term"])) in curated} == curated

@@ -10,7 +10,7 @@ from flyannot.pipeline.runs.configuration import read_configuration
 from tests.cli.test_cli import check_error
 from tests.small_embryos import KINDS, write_configuration
 
-SETTINGS = '[extract]\nstride-px = 16\n[pool]\ngrid = "1x2"\n'
+SETTINGS = '[extract]\nstride-px = 32\n[pool]\ngrid = "1x2"\n'
 FILES = [f"{kind}.h5" for kind in KINDS] + ["predictions.csv", "scores.json", "report.html", "run.toml"]
 STEPS = ["extract", "learn-dict", "pool", "train", "evaluate", "annotate"]
 
@@ -47,7 +47,7 @@ def test_the_snakefile_has_the_steps_of_the_run_and_what_they_read(flyannot, pla
     results = place / "results"
     assert f"workdir: {str(results)!r}\n" in Path("Snakefile").read_text()
     recorded = read_configuration(results / "run.toml")
-    assert recorded.options["extract"].stride_px == 16 and recorded.options["pool"].grid == ((2, 2),)
+    assert recorded.options["extract"].stride_px == 32 and recorded.options["pool"].grid == ((2, 2),)
     assert "[run]" not in (results / "run.toml").read_text(), "nothing of how the steps are carried out"
 
 

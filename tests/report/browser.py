@@ -39,12 +39,17 @@ def open_browser():
 
 
 @contextmanager
-def shown(browser, path, **context):
-    """Yield a page that shows a file; at the end, fail if it logged an error or asked the network."""
+def shown(browser, path, *, width=1280, height=900, scheme="light"):
+    """Yield a page that shows a file; at the end, fail if it logged an error or asked the network.
+
+    All pages have one context: Chromium takes a second to make another. The store is emptied at the end.
+    """
     complaints, asked = [], []
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **context})
-    _hold_store(context)
+    context = browser.contexts[0] if browser.contexts else _new_context(browser)
+    before = context.pages
     page = context.new_page()
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme=scheme)
     page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
@@ -52,7 +57,10 @@ def shown(browser, path, **context):
     try:
         yield page
     finally:
-        context.close()
+        for opened in context.pages:
+            if opened not in before:
+                opened.close()
+        empty_store(context)
     assert complaints == []
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
@@ -96,14 +104,25 @@ def review_as(view, curator):
     view.locator("#curator").blur()
 
 
-def _hold_store(context):
-    """Open a page that uses the store of a context all the time.
+def _new_context(browser):
+    """Make a context, and open a page that uses its store all the time.
 
     Chromium forgets what was just stored if the only page that uses the store is loaded again.
     """
+    context = browser.new_context()
     holder = context.new_page()
     holder.goto("file:///")
     holder.evaluate("localStorage.length")
+    return context
+
+
+def empty_store(context):
+    """Remove all that pages wrote to the store of a context, and wait until it is gone."""
+    holder = context.pages[0]
+    session = context.new_cdp_session(holder)
+    session.send("Storage.clearDataForOrigin", {"origin": "file:///", "storageTypes": "local_storage"})
+    session.detach()
+    until(holder, "localStorage.length === 0")
 
 
 def wait_for_store(view):
@@ -130,9 +149,22 @@ def downloaded(view, to, button="#download-corrections"):
     return to
 
 
-def violations(view):
-    """Return the faults that axe finds on a page."""
+_COLOUR_RULES = ["color-contrast", "link-in-text-block"]  # the rules of axe that look at colours
+
+
+def violations(view, rules=None):
+    """Return the faults that axe finds on a page, by all its rules or by those named."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(view).response["violations"]
+    options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
+    found = Axe().run(view, options=options).response["violations"]
     return [(one["id"], node["target"], node.get("failureSummary")) for one in found for node in one["nodes"]]
+
+
+def violations_in_light_and_dark(view):
+    """Return the faults that axe finds on a page in light, and those that only its dark colours can have."""
+    found = violations(view)
+    view.emulate_media(color_scheme="dark")
+    found += violations(view, _COLOUR_RULES)
+    view.emulate_media(color_scheme="light")
+    return found

@@ -4,7 +4,7 @@ from tests.report.browser import open_browser
 from tests.report.small_pages import entries, write_groups
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser():
     with open_browser() as opened:
         yield opened

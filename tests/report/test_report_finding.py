@@ -79,11 +79,8 @@ def test_the_gene_of_that_very_name_comes_first(browser, tmp_path):
     with shown(browser, tmp_path / "e.html") as view:
         view.fill("#groups-search", "en")
         assert genes(view) == ["en", "Hen1", "ben"], "and not for a term, such as pole cell"
-        for text, found in (
-            ("e", ["en", "Hen1", "ben"]),
-            ("cell", ["Hen1", "ben", "en"]),
-            ("ell", ["Hen1", "ben", "en"]),
-        ):
+        as_given = ["Hen1", "ben", "en"]
+        for text, found in (("e", ["en", "Hen1", "ben"]), ("cell", as_given), ("ell", as_given)):
             view.fill("#groups-search", text)
             assert genes(view) == found
 
@@ -170,7 +167,7 @@ def test_the_auc_is_seen_on_a_narrow_screen(browser, page, four):
         (page, "#scores-table tbody tr:visible td.number", r"[01]\.\d\d$"),
         (four, "#gene .support", r"(?s).*AUC"),
     ):
-        with shown(browser, path, viewport={"width": 400, "height": 900}) as view:
+        with shown(browser, path, width=400) as view:
             if path == four:
                 view.locator(LINES).first.click()
             cell = view.locator(place).first
@@ -183,7 +180,7 @@ _COLOURS = "getComputedStyle(document.querySelector('.bar i')).printColorAdjust"
 
 
 def test_on_paper_colours_stay_tables_fit_and_what_is_left_out_is_said(browser, page):
-    with shown(browser, page, viewport={"width": 700, "height": 990}, color_scheme="dark") as view:
+    with shown(browser, page, width=700, height=990, scheme="dark") as view:
         view.emulate_media(media="print")
         assert view.evaluate(_COLOURS) == "exact"
         assert view.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -198,7 +195,7 @@ def test_on_paper_colours_stay_tables_fit_and_what_is_left_out_is_said(browser, 
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_the_search_and_the_first_gene_are_on_the_first_screen(browser, page, width):
-    with shown(browser, page, viewport={"width": width, "height": 800}) as view:
+    with shown(browser, page, width=width, height=800) as view:
         search, first, gene = (
             view.locator(p).first.bounding_box() for p in ("#groups-search", LINES, "#gene")
         )
@@ -210,7 +207,7 @@ def test_the_search_and_the_first_gene_are_on_the_first_screen(browser, page, wi
 
 
 def test_on_a_phone_a_gene_takes_the_screen_until_one_goes_back(browser, page):
-    with shown(browser, page, viewport={"width": 400, "height": 800}) as view:
+    with shown(browser, page, width=400, height=800) as view:
         first = view.locator(LINES).first
         for go_back in (lambda: view.click("button.back"), view.go_back):
             first.click()
@@ -246,15 +243,11 @@ def test_look_alikes_by_term_unusual_patterns_and_pictures_that_lie_wrong(browse
         keys = [one.key for one in near]
         groups.append(GroupEntry("4-6", gene, gene, "", True, images, terms, near, keys, unusual=unusual))
     write_groups(tmp_path / "q.html", groups)
-    with shown(browser, tmp_path / "q.html", accept_downloads=True) as view:
+    with shown(browser, tmp_path / "q.html") as view:
         view.select_option("#groups-order", "unusual")
         assert genes(view) == ["b", "c", "a"]
-        for asked, found in (
-            ("lacks", "bc"),
-            ("lacks midgut", "b"),
-            ("lacks pole cell", "c"),
-            ("has gap", "b"),
-        ):
+        answers = {"lacks": "bc", "lacks midgut": "b", "lacks pole cell": "c", "has gap": "b"}
+        for asked, found in answers.items():
             view.select_option("#groups-which", "all")
             open_gene(view, "4-6.a")
             view.locator("#gene .asked").select_option(asked)
@@ -268,8 +261,5 @@ def test_look_alikes_by_term_unusual_patterns_and_pictures_that_lie_wrong(browse
         assert view.get_attribute("#gene .embryo", "data-turned") == "left-right"
         view.click(".menu summary")
         rows = rows_of_csv(downloaded(view, tmp_path / "images.csv", "#download-turned"))
-        assert {row["image"]: row["turned"] for row in rows} == {
-            "a.png": "both",
-            "b.png": "both",
-            "c.png": "top-bottom",
-        }
+        turned = {"a.png": "both", "b.png": "both", "c.png": "top-bottom"}
+        assert {row["image"]: row["turned"] for row in rows} == turned

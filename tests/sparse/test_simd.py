@@ -82,11 +82,8 @@ def test_the_gram_matrix_is_symmetric_to_the_bit(dtype, rng):
 def test_codes_keep_their_bits_under_another_blas_kernel():
     """Use OpenBLAS kernels of an old processor, which round the edges of products differently."""
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "same_bits_in_any_company"]
-    words, environment = (
-        [*words, "tests/sparse/test_coders.py"],
-        os.environ | {"OPENBLAS_CORETYPE": "Prescott"},
-    )
-    done = subprocess.run(words, env=environment, capture_output=True, text=True)
+    env = os.environ | {"OPENBLAS_CORETYPE": "Prescott"}
+    done = subprocess.run([*words, "tests/sparse/test_coders.py"], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 

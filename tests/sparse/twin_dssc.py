@@ -62,7 +62,9 @@ class TwinDSSC:
     def exact(self, X, Z, D, atoms, rates):
         rho, gamma, _ = rates
         c = 1.01 * np.linalg.norm(D, 2) ** 2
-        Z = fixed_point(lambda Z: soft(Z + (X - Z @ D) @ D.T / c, self.lam / c), Z)
+        correlation = X @ D.T / c
+        gram = D @ D.T / c
+        Z = fixed_point(lambda Z: soft(Z + correlation - Z @ gram, self.lam / c), Z)
         past = self.d[atoms].copy()
         self.average(X, Z, D, atoms, rho)
         L = rho * np.linalg.norm(Z[:, atoms], 2) ** 2 / len(X) + self.tau

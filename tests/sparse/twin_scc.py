@@ -6,7 +6,7 @@ differences between the paper and the authors' program.  `quick` is our variant.
 
 import numpy as np
 
-from tests.sparse.twins import soft
+from tests.sparse.twins import soft_number
 
 
 class TwinSCC:
@@ -56,11 +56,10 @@ class TwinSCC:
         D = self.atoms
         for j in atoms:
             z[j] = 0.0
-            a = D[j] @ D[j]
-            if a > 0:
-                z[j] = soft(D[j] @ (x - z @ D), lam) / a
-            if self.positive_code:
-                z[j] = max(z[j], 0.0)
+            atom = D[j]
+            a = atom @ atom
+            best = soft_number(atom @ (x - z @ D), lam) / a if a > 0 else 0.0
+            z[j] = max(best, 0.0) if self.positive_code else best
         return [j for j in atoms if z[j] != 0]
 
     def descend(self, x, z, sweep_order, lam):

@@ -12,22 +12,25 @@ import numpy as np
 
 
 def soft(b, lam):
-    """Return the soft thresholding of a number or an array."""
-    return np.sign(b) * np.maximum(np.abs(b) - lam, 0.0)
+    """Return the soft thresholding of an array: what its projection onto [-lam, lam] leaves."""
+    return b - np.minimum(np.maximum(b, -lam), lam)
+
+
+def soft_number(b, lam):
+    """Return the soft thresholding of a number, ten times as quickly as `soft`."""
+    return math.copysign(max(abs(b) - lam, 0.0), b)
 
 
 def slow_lasso(x, D, lam, n_sweeps=20_000, *, positive=False):
     """Return the code of one sample by cyclic coordinate descent, until no code moves beyond rounding."""
     z = np.zeros(len(D))
+    atoms = [(k, atom, float(atom @ atom)) for k, atom in enumerate(D) if atom.any()]
     for _ in range(n_sweeps):
         before = z.copy()
-        for k, atom in enumerate(D):
-            square = atom @ atom
-            if square == 0:
-                continue
+        for k, atom, square in atoms:
             z[k] = 0.0
-            z[k] = soft(atom @ (x - z @ D), lam) / square
-            z[k] = max(z[k], 0) if positive else z[k]
+            best = soft_number(atom @ (x - z @ D), lam) / square
+            z[k] = max(best, 0.0) if positive else best
         if np.abs(z - before).max() <= 1e-15 * np.abs(z).max():
             break
     return z

@@ -95,11 +95,12 @@ MEAN = {"scheme": "mean"}
 )
 def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp_path, change):
     """Compare with the values of `flyannot annotate`."""
-    model, out = (chain.model, chain.predictions) if not change else (tmp_path / "m.h5", tmp_path / "p.h5")
+    model, out = tmp_path / "m.h5", tmp_path / "p.h5"
+    make(chain.task("model", model, options=replace(CLASSIFY, **change)))
     images = read_images(chain.embryos)
-    if change:
-        make(chain.task("model", model, options=replace(CLASSIFY, **change)))
-        make(annotate_task(model, images, out, AnnotateOptions()))
+    genes = sorted({image.gene for image in images})[::3]
+    images = select_images(images, genes=genes)
+    make(annotate_task(model, images, out, AnnotateOptions()))
     values = {}
     with open_stored_file(out, "predictions") as stored:
         for s in stored.stage_ranges:
