@@ -11,8 +11,7 @@ import pytest
 from flyannot.files.hdf5.reading import verify_stored_file
 from tests.campaign.trials import IN_CAMPAIGN
 from tests.cli.test_full_disk import LINES
-from tests.cli.test_interruptions import CLI
-from tests.processes import LIMIT_S
+from tests.processes import CLI, LIMIT_S
 
 SLOPE = (2500, 5000)  # images, in two runs whose peaks are compared
 MOST_GROWTH = 5 * 2**20 / 1000  # bytes of an image: what its row of the table says, some times over
