@@ -42,8 +42,9 @@ def measure_steps(setup):
     made, ours = setup.scratch / _name(MAIN), rows.where(way=MAIN)
     beside = compare_with_baseline(setup, first_pictures(folder, n_images[MAIN]), made, STRIDE_PX, ours)
     computed = [row for way in n_images for row in extrapolated_minutes(rows.where(way=way), WHOLE_WAY)]
+    _, copied = embryo_images(setup)
     return Finding(
-        source=Source(f"{most:,} copies, each with a spot of its own, of {embryo_images(setup)[1].text}"),
+        source=Source(f"{most:,} copies, each with a spot of its own, of {copied.text}", copied.kind),
         variant=f"patches of 16 px and {_N_ATOMS:,} atoms unless said; seconds of processor time, with the "
         "start of every step of ours and without that of the usual way",
         rows=rows + beside + computed,

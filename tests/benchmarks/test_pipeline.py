@@ -43,7 +43,9 @@ def test_every_step_has_a_row_and_the_usual_way_one_beside_what_does_the_same(se
     monkeypatch.setattr(pipeline, "embryo_images", lambda _: (chain.embryos, Source("made up", "synthetic")))
     monkeypatch.setattr(baseline, "why_reference_is_absent", lambda _: "")
     setup.sizes.update(n_images={pipeline.MAIN: 8}, n_epochs=1, n_baseline=1)
-    rows = Rows(pipeline.measure_steps(setup).rows)
+    found = pipeline.measure_steps(setup)
+    assert found.source.kind == "synthetic"
+    rows = Rows(found.rows)
     ours, theirs = rows.where(who="flyannot"), rows.where(who="the usual way")
     assert {row["step"] for row in ours if row["jobs"] == 2} == set(pipeline.IN_PARALLEL)
     assert {row["images_per_core_second"] for row in ours} == {4.0}
