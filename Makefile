@@ -73,7 +73,7 @@ lint: $(FOR_TESTS)  ## the house style, types, and what a forge reads
 	$(RUN) tests.language
 	$(RUN) tests.commit_subjects
 	$(RUN) mypy --no-error-summary
-	$(RUN) mypy --no-error-summary tests/estimators/typed_user.py
+	$(RUN) mypy --no-error-summary --config-file= --strict tests/estimators/typed_user.py
 	$(RUN) check_jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(RUN) check_jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(RUN) check_jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml

@@ -1,4 +1,4 @@
-"""A user's program, which `make lint` checks as `mypy --strict` would.  Wrong lines have a `type: ignore`."""
+"""A user's program for `mypy --strict`, which is not run.  Wrong lines have a `type: ignore`."""
 
 import numpy as np
 from numpy.typing import NDArray
