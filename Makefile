@@ -7,6 +7,9 @@ BENCHOPT := -d photographs -n 15 --no-display
 RUN := $(VENV)/$(BIN)/python -m
 # Python compiles a module when it is first imported: most modules of these packages never are.
 INSTALL := install --quiet --disable-pip-version-check --no-compile
+# Install packages (2) into an environment (1).  uv takes a quarter of pip's processor time, but does not read pip's
+# configuration, so pip is tried after it.
+INSTALL_INTO = ($(RUN) uv pip install --quiet --python $(1) $(2) || $(RUN) pip --python $(1) $(INSTALL) $(2))
 ENVIRONMENT := $(VENV)/pyvenv.cfg
 INSTALLED := $(VENV)/.installed
 INDEXED := tests/sparse/test_torture.py tests/sparse/test_learners.py
@@ -51,10 +54,9 @@ test-quick: $(FOR_TESTS)  ## one case of each quick test, for work in between
 	$(RUN) pytest $(SIDE_BY_SIDE) --quick tests
 
 oldest: $(SNAKEMAKE)  ## the tests with the oldest releases that pyproject.toml allows, in an environment of their own
-	$(PYTHON) -m venv $(VENV)/oldest
-	$(VENV)/oldest/$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(VENV)/oldest/$(BIN)/python -m uv pip install --quiet --resolution lowest-direct --editable '.[$(EXTRAS)]'
-	$(VENV)/oldest/$(BIN)/python -m uv pip install --quiet --editable '.[test]'
+	$(PYTHON) -m venv --without-pip $(VENV)/oldest
+	$(RUN) uv pip install --quiet --python $(VENV)/oldest --resolution lowest-direct --editable '.[$(EXTRAS)]'
+	$(RUN) uv pip install --quiet --python $(VENV)/oldest --editable '.[test]'
 	$(VENV)/oldest/$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 anywhere: $(FOR_TESTS)  ## the tests that ask nothing of the system: for macOS and Windows
@@ -150,22 +152,19 @@ $(INSTALLED): pyproject.toml | $(ENVIRONMENT)
 	$(RUN) pip $(INSTALL) --editable .
 	@touch $@
 
-# uv takes a quarter of pip's processor time.  It does not read pip's configuration, so pip is tried after it.
 $(UV): | $(ENVIRONMENT)
 	-$(RUN) pip $(INSTALL) uv
 	@touch $@
 
 $(FOR_TESTS): pyproject.toml | $(UV)
 	@echo "Installing flyannot and what the tests need into $(VENV)."
-	$(RUN) uv pip install --quiet --editable '.[test]' || $(RUN) pip $(INSTALL) --editable '.[test]'
+	$(call INSTALL_INTO,$(VENV),--editable '.[test]')
 	@touch $(INSTALLED) $@
 
 # An environment of its own: it brings sixty packages.  Without it the tests that need it say so, and skip.
 $(SNAKEMAKE): | $(UV)
 	@echo "Installing Snakemake, for the tests of workflows, into $(VENV)/snakemake."
-	-$(PYTHON) -m venv --without-pip $(VENV)/snakemake && \
-		($(RUN) uv pip install --quiet --python $(VENV)/snakemake $(ENGINES) || \
-		$(RUN) pip --python $(VENV)/snakemake $(INSTALL) $(ENGINES)) && touch $@
+	-$(PYTHON) -m venv --without-pip $(VENV)/snakemake && $(call INSTALL_INTO,$(VENV)/snakemake,$(ENGINES)) && touch $@
 
 $(REPORT): $(INSTALLED)
 	$(VENV)/$(BIN)/flyannot --quiet run --demo
