@@ -173,10 +173,15 @@ def map_patterns(directions):
         start = np.zeros((len(axes), 2), np.float32)  # the first two axes, small
         start[:, : axes.shape[1]] = axes[:, :2]
         start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
-        perplexity = min(_PERPLEXITY, (n_patterns - 1) / 3)
-        # Exaggeration, with which scikit-learn begins, and a smaller angle keep no more neighbours.
-        steps = {"max_iter": _MAP_STEPS, "early_exaggeration": 1.0, "learning_rate": n_patterns / 4}
-        learned = TSNE(perplexity=perplexity, init=start, random_state=0, angle=1.0, **steps)
+        learned = TSNE(
+            perplexity=min(_PERPLEXITY, (n_patterns - 1) / 3),
+            init=start,
+            random_state=0,
+            max_iter=_MAP_STEPS,
+            learning_rate=n_patterns / 4,
+            early_exaggeration=1.0,  # none; exaggeration and a smaller angle keep no more neighbours
+            angle=1.0,
+        )
         places = _principal(learned.fit_transform(axes.astype(np.float32)).astype(np.float64), 2)
     low, high = places.min(axis=0), places.max(axis=0)
     return (places - low) / np.where(high > low, high - low, 1)
