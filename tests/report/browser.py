@@ -60,7 +60,7 @@ def shown(browser, path, *, width=1280, height=900, scheme="light"):
         for opened in context.pages:
             if opened not in before:
                 opened.close()
-        empty_store(context)
+        _empty_store(context)
     assert complaints == []
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
@@ -116,7 +116,7 @@ def _new_context(browser):
     return context
 
 
-def empty_store(context):
+def _empty_store(context):
     """Remove all that pages wrote to the store of a context, and wait until it is gone."""
     holder = context.pages[0]
     session = context.new_cdp_session(holder)
