@@ -8,6 +8,8 @@ from flyannot.cli.shared.options import IN_FILE, Command, add_options
 from flyannot.cli.shared.output import build_execution, log, print_text
 from flyannot.pipeline.options import RunOptions, Selection
 
+_COMPARED = ("image", "gene", "fbgn", "picture_digest")  # columns by which repeated pictures are found
+
 
 @click.command("check", cls=Command)
 @click.argument("data_set", type=IN_FILE, metavar="FOLDER")
@@ -57,12 +59,13 @@ def command(data_set, stages, selection):
         names = abbreviate_names(unknown)
         log.warning("warning: %s no stage range: %s; to rate them, add --stages", have, names)
     images = images or read_folder(data_set, "", is_recursive=selection.recursive)
-    warn_of_repeated_pictures(data_set, images)
     execution = build_execution(run=RunOptions())
     with execution.workers.threads():
-        faults = _inspect_pictures(images, execution.progress)
-        if stages:
-            _list_other_stage_ranges(images)
+        checked = _check_pictures(images, execution.progress, is_rated=stages)
+    warn_of_repeated_pictures(data_set, {name: [vars(one)[name] for one in checked] for name in _COMPARED})
+    faults = _print_what_can_be_used(checked)
+    if stages:
+        _list_other_stage_ranges(checked)
     raise_errors(data_set, faults)
     return 0
 
@@ -86,45 +89,59 @@ def _print_what_is_left_out(folder, images):
         log.warning("note: %s: left out: %s", folder, listing.left_out)
 
 
-def _inspect_pictures(images, progress):
-    """Print how many pictures can be used, and return a list of InputErrors for the others.
+def _check_pictures(images, progress, *, is_rated):
+    """Open each picture once, and return a list of `CheckedPicture`.
 
     Pictures that are missing are passed over, because the reader of the table names them.
 
     images : list of Image; progress : function that shows how many are done
+    is_rated : whether the stage model rates them
     """
-    from flyannot.dataset.images import inspect_picture
+    from functools import partial
+
     from flyannot.jobs.executor import map_ordered
+    from flyannot.pipeline.engine.pictures import check_picture
     from flyannot.pipeline.engine.task import ProgressCount
 
     present = [image for image in images if image.path.is_file()]
     count = ProgressCount(progress, len(present), "picture")
-    faults = []
-    without_embryo = []
-    for image, (error, why_not) in zip(present, map_ordered(inspect_picture, present)):
+    checked = []
+    for one in map_ordered(partial(check_picture, is_rated=is_rated), present):
         count.add()
-        faults += [error] if error else []
-        without_embryo += [f"  {image.name}: annotate gives it no terms ({why_not})"] if why_not else []
-    print_text(f"{pluralise(len(present), 'picture')}; {len(present) - len(faults):,} can be used")
-    for line in without_embryo:
-        print_text(line)
+        checked.append(one)
+    return checked
+
+
+def _print_what_can_be_used(checked):
+    """Print how many pictures can be used, and return a list of InputErrors for the others.
+
+    checked : list of CheckedPicture
+    """
+    faults = [one.error for one in checked if one.error]
+    print_text(f"{pluralise(len(checked), 'picture')}; {len(checked) - len(faults):,} can be used")
+    for one in checked:
+        if one.why_not:
+            print_text(f"  {one.image}: annotate gives it no terms ({one.why_not})")
     return faults
 
 
-def _list_other_stage_ranges(images):
-    """Print the images that look like another stage range, and a guess for each image without one."""
-    from flyannot.pipeline.stage_model import find_stage_warnings
+def _list_other_stage_ranges(checked):
+    """Print the images that look like another stage range, and a guess for each image without one.
 
-    warnings = find_stage_warnings(images)
-    unknown = [image for image in images if not image.stage_range]
-    if len(unknown) < len(images):
-        n = sum(1 for image in warnings if image.stage_range)
-        print_text(f"{pluralise(n, 'picture looks', 'pictures look')} like another stage range")
-    for image, warning in warnings.items():
-        if image.stage_range:
-            print_text(f"  {image.name}: {image.stage_range}, {warning}")
+    checked : list of CheckedPicture
+    """
+    from flyannot.base.quality_warnings import format_warnings
+
+    unknown = [one for one in checked if not one.stage_range]
+    doubtful = [one for one in checked if one.stage_range and one.stage_warnings]
+    if len(unknown) < len(checked):
+        n = pluralise(len(doubtful), "picture looks", "pictures look")
+        print_text(f"{n} like another stage range")
+    for one in doubtful:
+        print_text(f"  {one.image}: {one.stage_range}, {format_warnings(one.stage_warnings)}")
     if unknown:
         have = pluralise(len(unknown), "picture has", "pictures have")
         print_text(f"{have} no stage range; two of three such guesses were right in a test")
-    for image in unknown:
-        print_text(f"  {image.name}: {warnings.get(image, 'cannot be guessed')}")
+    for one in unknown:
+        looks = f"looks like {one.guess}" if one.guess else "cannot be guessed"
+        print_text(f"  {one.image}: {looks}")

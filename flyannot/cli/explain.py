@@ -34,22 +34,27 @@ def command(model, images, terms, genes, selection, folder, force):
     """Show which patches of an image support or oppose a term.
 
     The contributions of the patches and the intercept sum exactly to the decision value. MODEL comes from
-    `flyannot train`, with a linear method (the default). IMAGES are as for `flyannot annotate`. The strongest
-    patches are listed with the row and column of their centre, in pixels of the standard 320 x 128 image.
+    `flyannot train`, with a linear method (the default). IMAGES are as for `flyannot annotate`, or the output
+    folder of a run, whose pictures are then not needed. The strongest patches are listed with the row and
+    column of their centre, in pixels of the standard 320 x 128 image.
     With -o, every image is drawn: orange patches support the term, blue patches oppose it. The file
     contributions.csv lists all patches.
 
     \b
     Example:
         flyannot explain model.h5 embryo.png --stage-range 4-6 --term "pole cell" -o why
+        flyannot explain results/model.h5 results --gene Dl
     """
     from flyannot.pipeline.annotate import read_images_for_model
-    from flyannot.pipeline.explain import draw_explanations, explain
+    from flyannot.pipeline.explain import draw_explanations, explain, explain_results
 
-    chosen = read_images_for_model(model, images, selection, genes=genes)
-    explanations = explain(model, chosen, terms=terms)
+    if len(images) == 1 and (images[0] / "features.h5").is_file():
+        explanations = explain_results(model, images[0], genes=genes, terms=terms)
+    else:
+        chosen = read_images_for_model(model, images, selection, genes=genes)
+        explanations = explain(model, chosen, terms=terms)
     if folder is None:
-        pairs = ((explained, [image.name for image in explained.images]) for explained in explanations)
+        pairs = ((one, [image.columns["image"] for image in one.images]) for one in explanations)
     else:
         pairs = draw_explanations(explanations, folder, force=force)
     for explained, names in pairs:

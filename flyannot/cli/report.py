@@ -20,8 +20,8 @@ from flyannot.pipeline.options import ReportOptions, RunOptions, Selection
 @click.option(
     "--data-set",
     type=IN_FILE,
-    help="The data set folder, for pictures and curated terms, or a folder of pictures.  [default: the "
-    "folder that the run used; otherwise a folder near RUN that has the pictures]",
+    help="A data set folder with curated terms, for files that no run made.  [default: the terms that the "
+    "run learned from]",
 )
 @add_options(options=ReportOptions, selection=(Selection, ["columns"]), workers=RunOptions)
 def command(run, out, data_set, options, selection, workers):
@@ -30,7 +30,8 @@ def command(run, out, data_set, options, selection, workers):
     RUN is the output folder of `flyannot run`, a folder with files of the same names (such as predictions.h5
     and features.h5), or a predictions file. The page shows the images of every gene, its predicted and
     curated terms, and the parts of the images that support each term. It also has the scores, a map of
-    similar patterns, the dictionary, and the options of every step. It works without a network.
+    similar patterns, the dictionary, and the options of every step. It works without a network, and is made
+    of the files in RUN alone, without the pictures of the data set.
 
     If the page would be larger than 20 MB, its images are stored in a folder beside it: keep the two
     together. The map takes about 1 s of processor time per 1,000 genes of a stage range.

@@ -34,7 +34,7 @@ def build_step_command(step):
         try:
             outcome = run_task(task, execution)
         except NoUsableImage as error:  # the output of before stays, and the table says why
-            failed = Outcome(out, False, "", (*task.left_out, *error.failures))
+            failed = Outcome(out, False, "", error.failures)
             record_failures(out.with_name(FAILURES), step.name, failed, task.images)
             raise
         code = log_outcome(outcome, images=task.images)

@@ -1,18 +1,11 @@
-"""The images that a command is given, and the pictures that belong to a file of a run.
-
-A file of a run has the names of its images, but not their folder, since folders are moved.  The pictures are
-searched for in the data set that is named or recorded, and otherwise near the file.
-"""
+"""The images that the arguments of a command name."""
 
 import logging
-import os
-from collections import Counter, defaultdict
-from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
-from flyannot.base.errors import FlyannotError, InputError, did_you_mean
+from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.base.text import escape_unprintable
 from flyannot.dataset.folder import Image, read_images
@@ -27,14 +20,9 @@ from flyannot.dataset.paths import (
 from flyannot.dataset.picture_folder import find_unread_table, list_pictures
 from flyannot.files.file_kind import PICTURE_SUFFIXES
 from flyannot.files.hdf5.reading import read_unverified_kind
-from flyannot.images.address import address_from_name, file_name_part, image_path, photograph_name
-from flyannot.images.options import ExtractOptions
-from flyannot.images.picture import read_embryo
-from flyannot.images.quality import find_refusal
+from flyannot.images.address import image_path
 
 log = logging.getLogger("flyannot")
-_FINDS_EMBRYO = ExtractOptions(register="axis")  # as the supplied models read pictures
-
 _NAME_IMAGES = "name a data set folder, a folder of images, or images"
 
 
@@ -119,21 +107,6 @@ def read_folder(folder, stage_range, *, is_recursive=False):
     return [_unknown_gene_image(str(folder.absolute() / name), name, stage_range) for name in listing.names]
 
 
-def inspect_picture(image):
-    """Read the picture of an Image.
-
-    Returns
-    -------
-    error : InputError, why it cannot be read; None if it can
-    why_not : str, why no embryo is found, so that `annotate` gives no terms; "" if one is found
-    """
-    try:
-        _, quality_warnings = read_embryo(image.address, _FINDS_EMBRYO)
-    except FlyannotError as error:
-        return InputError(error.message, fix=error.fix or "repair the picture, or leave it out"), ""
-    return None, find_refusal(quality_warnings, False) or find_refusal(quality_warnings, True)
-
-
 def _stage_range_error(path):
     return InputError(
         f"{path} has no stage range",
@@ -187,7 +160,7 @@ def select_images(images, *, views=(), stage_ranges=(), genes=()):
         image
         for image in images
         if (not views or image.view in views)
-        and (not stage_ranges or image.stage_range in stage_ranges)
+        and (not stage_ranges or image.stage_range in ("", *stage_ranges))
         and (not genes or {image.gene, image.fbgn} & set(genes))
     ]
     if not chosen:
@@ -203,104 +176,3 @@ def _require_known(what, names, known, *, fix):
     for name in names:
         if name not in known:
             raise InputError(f'no image {what} "{name}".{did_you_mean(name, known)}', fix=fix)
-
-
-@dataclass(frozen=True)
-class FoundPictures:
-    """The pictures that were found for a file of a run.
-
-    paths : dict, name of an image -> Path of its picture, for pictures that exist
-    n_wanted : number of images of the file
-    place : Path of the folder or table where they were found, or None
-    """
-
-    paths: dict = field(default_factory=dict)
-    n_wanted: int = 0
-    place: Path | None = None
-
-
-def list_wanted_pictures(stored):
-    """Return the set of (name, gene, stage range) of all images of an open StoredFile."""
-    return {
-        (name, gene, s)
-        for s in (stored.stage_ranges if stored else ())
-        for name, gene in zip(*(stored.read_array(s, column) for column in ("image", "gene")))
-    }
-
-
-def find_pictures(wanted, folder, named=None):
-    """Find the pictures of the images of a file of a run.
-
-    Parameters
-    ----------
-    wanted : set, as `list_wanted_pictures` returns
-    folder : Path of the folder of the file
-    named : Path of a data set, or of a folder of pictures.  None to search near the file, where a table
-        must agree with the file on gene and stage range
-
-    Returns
-    -------
-    pictures : FoundPictures
-
-    Raises
-    ------
-    InputError
-        If a table that is named cannot be read.
-    """
-    if not wanted:
-        return FoundPictures(place=named)
-    if named is not None:
-        return FoundPictures(_find_paths(named, wanted, same_rows=False), len(wanted), named)
-    best = FoundPictures(n_wanted=len(wanted))
-    for place in candidate_folders(folder):
-        try:
-            paths = _find_paths(place, wanted, same_rows=True)
-        except FlyannotError:
-            continue  # the table is of another program
-        if len(paths) > len(best.paths):
-            best = FoundPictures(paths, len(wanted), place)
-    return best
-
-
-def candidate_folders(folder) -> Iterable[Path]:
-    """Yield the folders in which pictures are searched for.
-
-    They are the folder of a run, its parent, and the subfolders of both.
-    """
-    for near in (folder, folder.absolute().parent):
-        yield near
-        with suppress(OSError):  # the folder may be closed to us
-            yield from sorted(entry for entry in near.iterdir() if entry.is_dir() and entry.name[0] != ".")
-
-
-def _find_paths(place, wanted, *, same_rows):
-    """Return a dict, name -> Path, of the wanted images that a folder or table has.
-
-    place : Path; wanted : set, as `list_wanted_pictures` returns; same_rows : True if gene and stage range
-        must agree
-    """
-    if place.is_dir() and not has_table(place, IMAGES):
-        return _find_paths_in_folder(place, {name for name, *_ in wanted})
-    names = defaultdict(list)  # image in the table -> its name, or the names of the embryos on it
-    for name, *_ in wanted:
-        names[photograph_name(name)].append(name)
-    paths = {}
-    for image in read_images(place, unknown_stage=""):
-        for name in names.get(image.name, ()) if image.path.is_file() else ():
-            if not (same_rows and image.stage_range) or (name, image.gene, image.stage_range) in wanted:
-                paths[name] = Path(address_from_name(image.file, name))
-    return paths
-
-
-def _find_paths_in_folder(folder, names):
-    paths = {}
-    for place in (folder / "images", folder):
-        try:
-            present = set(os.listdir(place))
-        except OSError:
-            continue
-        for name in names:
-            file = name if name in present else file_name_part(name)
-            if (file in present or "/" in file) and (place / file).is_file():
-                paths[name] = Path(address_from_name(str(place / file), name))
-    return paths

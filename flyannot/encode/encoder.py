@@ -8,32 +8,30 @@ from typing import Any
 import numpy as np
 
 from flyannot.base.errors import DataError, FlyannotError
+from flyannot.base.quality_warnings import QualityWarning
 from flyannot.base.text import short_repr
 from flyannot.encode.options import count_cells
 from flyannot.encode.pooling import PooledFeatures, pool_image
 from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions, sorted_patch_sizes
-from flyannot.images.picture import read_embryo
-from flyannot.images.quality import join_warnings
 from flyannot.images.sift import mirror_descriptors, normalise_descriptors
 from flyannot.sparse.coders import CODERS, gram_for
 from flyannot.sparse.coders.verified import unconverged_rows
 
-INEXACT = "inexact codes"  # a quality warning
+INEXACT = "inexact codes"  # the kind of a warning
 _PATCHES_AT_ONCE = 2_000  # a call of a coder costs as much as the codes of a hundred patches
 
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """The chain from the picture of an embryo to its features: read, describe, transform, code, pool.
+    """The chain from the grey levels of an embryo to its features: describe, transform, code, pool.
 
-    The features of an image depend on this image alone.  Without a dictionary an encoder only reads and
-    describes.
+    The features of an image depend on this image alone.  Without a dictionary an encoder only describes.
 
     Parameters
     ----------
-    extract : ExtractOptions, how pictures are read and their patches described
+    extract : ExtractOptions, how embryos are viewed and their patches described
     pool : PoolOptions, how patches are coded and pooled
     D : float32 array (n_atoms, n_descriptor), the dictionary
     lam : weight of the L1 norm with which the dictionary was learned
@@ -57,18 +55,6 @@ class Encoder:
     def n_features(self):
         """The length of a feature vector."""
         return len(self.D) * count_cells(self.pool.grid, self.extract.patch_px)
-
-    def read(self, address):
-        """Read a picture; return the grey levels of its embryo, and its quality warnings.
-
-        address : path or address of the picture
-
-        Raises
-        ------
-        DataError
-            If the picture cannot be read.
-        """
-        return read_embryo(address, self.extract)
 
     def describe(self, grey):
         """Return the `DescribedPatches` of an image, transformed by the steps before the dictionary.
@@ -137,31 +123,6 @@ class Encoder:
         """Return the `PooledFeatures` of an image from its grey levels."""
         return self.encode_patches(self.describe(grey), view)
 
-    def encode_pictures(self, pictures):
-        """Encode some pictures, and keep everything that an explanation shows.
-
-        Parameters
-        ----------
-        pictures : iterable of (path or address, view)
-
-        Returns
-        -------
-        greys, quality_warnings, described : lists with one entry for each picture
-            The grey levels, the quality warnings and the DescribedPatches.
-        features, winner : arrays (n_pictures, n_features)
-
-        Raises
-        ------
-        DataError
-            If a picture cannot be read.
-        """
-        addresses, views = zip(*pictures)
-        greys, warnings = zip(*map(self.read, addresses))
-        described = [self.describe(grey) for grey in greys]
-        pooled = self.encode_all(list(zip(described, views)))
-        features, winner = (np.stack([getattr(p, n) for p in pooled]) for n in ("features", "winner"))
-        return list(greys), list(warnings), described, features, winner
-
 
 def batch_images(described_and_views):
     """Yield lists of images, each with enough patches for one call of a coder, for `Encoder.encode_all`.
@@ -210,6 +171,9 @@ def transform_patches(transform, described):
     return changed
 
 
-def add_inexact_warning(warnings, pooled):
-    """Return the quality warnings of an image as text, with one more if its codes missed their tolerance."""
-    return warnings if pooled.is_exact else join_warnings(warnings, INEXACT)
+def inexact_warnings(pooled):
+    """Return a list with the QualityWarning of an image whose codes missed their tolerance; [] if none did.
+
+    pooled : PooledFeatures of the image
+    """
+    return [] if pooled.is_exact else [QualityWarning(INEXACT)]

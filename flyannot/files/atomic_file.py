@@ -211,12 +211,14 @@ def write_text(path, text, **how):
         temporary.write_bytes(text.encode())
 
 
-def copy_file(path, out):
+def copy_file(path, out, *, keep_same=False):
     """Copy the file `path` to `out`, which is replaced as a whole.
+
+    keep_same : bool, whether a file at `out` that already has the same bytes is left untouched
 
     Raises WriteError if `out` cannot be written or `path` cannot be read.
     """
-    with atomic_write(out) as temporary:
+    with atomic_write(out, keep_same=keep_same) as temporary:
         shutil.copyfile(path, temporary)
 
 

@@ -4,14 +4,15 @@ The content of a file decides its format, and its suffix does not.  The containe
 scenes of a file; one plane is read as it is stored, and `normalise` makes grey levels or colours of it.
 """
 
+import hashlib
 import os
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 
-from flyannot.base.errors import FlyannotError
-from flyannot.files.text_files import open_regular_file
-from flyannot.images.address import Axis, add_own_planes, choose_plane, split_address, split_rotation
+from flyannot.base.errors import FlyannotError, InputError
+from flyannot.files.digest import file_digest, json_digest
+from flyannot.images.address import Axis, add_own_planes, choose_plane
 from flyannot.images.microscope_file import open_czi, open_lif
 from flyannot.images.normalise import normalise
 from flyannot.images.pillow_file import open_heif, open_pillow
@@ -27,41 +28,12 @@ from flyannot.images.unreadable import (
 _HEIF_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"}
 
 
-def decode_image(path, mode, planes=(), usual_planes=()):
-    """Decode one plane of a picture file at its own size, and check it.
-
-    Colour becomes Rec. 601 luma, exactly as by Pillow's mode "L".  Transparent pixels become white.  White is
-    the largest number of as many bits as the file says, or as its numbers need: 8, 10, 12, 14 or 16.  Floats
-    range from 0 to 1 or, if one exceeds 2, from 0 to 255.  An EXIF or TIFF orientation is applied, as by a
-    viewer.
-
-    Parameters
-    ----------
-    path : path of the picture
-    mode : "L" or "RGB"
-    planes : sequence of str, such as "z=5", the chosen plane, which must exist
-    usual_planes : sequence of str, the plane of all files of a data set, unless `planes` choose another.
-        It has no effect if the format of the file has no planes, such as PNG.
-
-    Returns
-    -------
-    picture : uint8 or float32 array from 0 to 255
-        The grey levels (height, width), or with "RGB" the colours (height, width, 3) of a file with colours.
-        Its type is uint8 if the file has 8 bits, or more than `MAX_FLOAT_PIXELS` pixels.
-
-    Raises
-    ------
-    UnusableImage
-        If the file is missing, not regular, cut short, damaged, an animation, too large (`MAX_PIXELS`,
-        `MAX_UNPACKED_BYTES`), of another format or of an unknown type of pixel.  Also if it has several
-        pictures and no plane is chosen, or not the chosen plane.
-    InputError
-        If a package that reads it is missing.
-    """
+@contextmanager
+def explain_decoding_errors(path):
+    """Turn every error of reading and decoding a picture within a `with` block into an UnusableImage."""
     try:
         _silence_pillow()
-        with open_regular_file(path) as file:
-            return _decode(path, file, mode, planes, usual_planes)
+        yield
     except FlyannotError:
         raise
     except FileNotFoundError:
@@ -75,19 +47,77 @@ def decode_image(path, mode, planes=(), usual_planes=()):
         raise _decoding_error(path, error) from error
 
 
-def image_files(address):
-    """Return the paths of the files of which the picture at an address consists: its own, then any others.
+def decode_plane(path, file, planes=(), usual_planes=()):
+    """Decode one plane of an open picture file at its own size, and check it.
 
-    The other files are those of a set of OME-TIFFs from which the plane may be read.
+    Transparent pixels become white.  White is the largest number of as many bits as the file says, or as its
+    numbers need: 8, 10, 12, 14 or 16.  Floats range from 0 to 1 or, if one exceeds 2, from 0 to 255.  An EXIF
+    or TIFF orientation is applied, as by a viewer.
+
+    Parameters
+    ----------
+    path : path of the picture, for messages
+    file : the open file
+    planes : sequence of str, such as "z=5", the chosen plane, which must exist
+    usual_planes : sequence of str, the plane of all files of a data set, unless `planes` choose another.
+        It has no effect if the format of the file has no planes, such as PNG.
+
+    Returns
+    -------
+    picture : uint8 or float32 array from 0 to 255
+        The grey levels (height, width), or the colours (height, width, 3) of a file with colours.
+        Its type is uint8 if the file has 8 bits, or more than `MAX_FLOAT_PIXELS` pixels.
+
+    Raises
+    ------
+    UnusableImage
+        If the file is an animation, too large (`MAX_PIXELS`, `MAX_UNPACKED_BYTES`), of another format or of
+        an unknown type of pixel.  Also if it has several pictures and no plane is chosen, or not the chosen
+        plane.
     """
-    path, planes, _ = split_address(address)
+    file.seek(0)
+    open_container = _find_container(path, file)
+    require_whole_file(path, file)
+    with open_container(path, file) as scenes:
+        if not scenes:
+            raise unreadable_image_error(path, "it contains no picture")
+        planes = planes if open_container in (open_pillow, open_heif) else (*usual_planes, *planes)
+        planes = add_own_planes(planes, scenes[0].own_planes)
+        scene_axis = Axis("scene", len(scenes), tuple(scene.name for scene in scenes))
+        is_alike = all(scene.axes == scenes[0].axes for scene in scenes)
+        axes = [scene_axis, *(scenes[0].axes if is_alike else ())]
+        scene = scenes[choose_plane(path, axes, planes, is_complete=is_alike)["scene"]]
+        chosen = choose_plane(path, [scene_axis, *scene.axes], planes)
+        require_image_size(path, *scene.size, scene.pixel_bytes)
+        plane = scene.read(chosen)
+    return normalise(path, plane)
+
+
+def picture_digest(path, file, planes):
+    """Return the SHA-256 digest of an open picture file, in hexadecimal.
+
+    If it is one of a set of OME-TIFFs, the digest covers all files from which the plane may be read.
+
+    path : path of the file; planes : sequence of str, such as "scene=2"
+    """
+    file.seek(0)
+    digest = hashlib.file_digest(file, "sha256").hexdigest()
+    file.seek(0)
+    is_tiff = file.read(4) in TIFF_SIGNATURES
+    file.seek(0)
     others = []
-    # A file that cannot be read now has no others; why it cannot be read is said when it is decoded.
-    with suppress(Exception), open_regular_file(path) as file:
-        if file.read(4) in TIFF_SIGNATURES:
-            file.seek(0)
-            others = find_sisters(path, file, split_rotation(address, planes)[1])
-    return [path, *others]
+    with suppress(Exception):  # why a damaged file cannot be read is said when it is decoded
+        others = find_sisters(path, file, planes) if is_tiff else []
+    by_name = [[os.path.basename(other), _sister_digest(other)] for other in others]
+    return json_digest([digest, *by_name]) if by_name else digest
+
+
+def _sister_digest(path):
+    """Return the digest of another file of a set, or the reason why it cannot be read."""
+    try:
+        return file_digest(path)
+    except InputError as error:
+        return f"unreadable: {getattr(error.__cause__, 'strerror', 'no such file')}"
 
 
 @cache
@@ -103,25 +133,6 @@ def _decoding_error(path, error):
         return unknown_pixel_type_error(path, words)
     reason = getattr(error, "strerror", None) or f"damaged or cut short ({words})"
     return unreadable_image_error(path, reason)
-
-
-def _decode(path, file, mode, planes, usual_planes):
-    """Decode an open file, as `decode_image`."""
-    open_container = _find_container(path, file)
-    require_whole_file(path, file)
-    with open_container(path, file) as scenes:
-        if not scenes:
-            raise unreadable_image_error(path, "it contains no picture")
-        planes = planes if open_container in (open_pillow, open_heif) else (*usual_planes, *planes)
-        planes = add_own_planes(planes, scenes[0].own_planes)
-        scene_axis = Axis("scene", len(scenes), tuple(scene.name for scene in scenes))
-        is_alike = all(scene.axes == scenes[0].axes for scene in scenes)
-        axes = [scene_axis, *(scenes[0].axes if is_alike else ())]
-        scene = scenes[choose_plane(path, axes, planes, is_complete=is_alike)["scene"]]
-        chosen = choose_plane(path, [scene_axis, *scene.axes], planes)
-        require_image_size(path, *scene.size, scene.pixel_bytes)
-        plane = scene.read(chosen)
-    return normalise(path, plane, mode)
 
 
 def _find_container(path, file):

@@ -6,7 +6,7 @@ the same picture for every file format and for every library that unpacks one.
 
 import numpy as np
 
-from flyannot.images.grey_levels import WHITE, guess_white_level, stated_white_level, to_luma
+from flyannot.images.grey_levels import WHITE, guess_white_level, stated_white_level
 from flyannot.images.scene import N_COLOURS
 from flyannot.images.unreadable import unknown_pixel_type_error, unreadable_image_error
 
@@ -26,21 +26,19 @@ _UPRIGHT = {
 }
 
 
-def normalise(path, plane, mode):
+def normalise(path, plane):
     """Convert a stored plane to grey levels or colours from 0 (black) to 255 (white), upright.
 
-    Colour becomes Rec. 601 luma, of bytes exactly as by Pillow's mode "L".  What is transparent is laid on
-    white.  An alpha that is 0 everywhere is no alpha.
+    What is transparent is laid on white.  An alpha that is 0 everywhere is no alpha.
 
     Parameters
     ----------
     path : path of the file, for messages
     plane : StoredPlane
-    mode : "L" or "RGB"
 
     Returns
     -------
-    picture : uint8 or float32 array (height, width), or (height, width, 3) of colours with "RGB"
+    picture : uint8 or float32 array (height, width), or (height, width, 3) if the plane has colours
         It has bytes if the file has at most 8 bits, or more than MAX_FLOAT_PIXELS pixels.
 
     Raises
@@ -56,12 +54,12 @@ def normalise(path, plane, mode):
     opaque = _white_level(path, plane, slice(-1, None)) if plane.alpha else 1.0
     width, height = _size(plane.samples)
     if width * height <= _STRIP_PIXELS:
-        return _upright(_to_255(plane, white, opaque, mode), plane.orientation)
+        return _upright(_to_255(plane, white, opaque), plane.orientation)
     picture = None
     step = max(1, _STRIP_PIXELS // width)
     for top in range(0, height, step):
         rows = plane._replace(samples=_rows(plane.samples, top, top + step))
-        strip = _to_255(rows, white, opaque, mode)
+        strip = _to_255(rows, white, opaque)
         if picture is None:
             is_float = strip.dtype == np.float32 and width * height <= MAX_FLOAT_PIXELS
             dtype = np.float32 if is_float else np.uint8
@@ -149,7 +147,7 @@ def _white_level(path, plane, which):
     return white
 
 
-def _to_255(plane, white, opaque, mode):
+def _to_255(plane, white, opaque):
     """Convert some rows of a StoredPlane, as `normalise`, without turning them.
 
     white, opaque : the number that is white, and the alpha that is opaque
@@ -159,7 +157,7 @@ def _to_255(plane, white, opaque, mode):
     samples = plane.samples
     if not isinstance(samples, np.ndarray):
         if not plane.transparent:
-            return np.asarray(samples.convert(mode) if samples.mode == "RGB" else samples)
+            return np.asarray(samples)
         samples = np.asarray(samples)
     n_colours = N_COLOURS[plane.colours]
     alpha = None  # from 0 to 1
@@ -182,8 +180,6 @@ def _to_255(plane, white, opaque, mode):
         colours = _mix_inks(colours)
     elif plane.colours == "ycbcr":
         colours = _from_ycbcr(colours)
-    if colours.ndim == 3 and mode == "L":
-        colours = to_luma(np.ascontiguousarray(colours))
     return colours if alpha is None else _lay_on_white(colours, alpha, plane.alpha == "premultiplied")
 
 

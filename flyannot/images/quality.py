@@ -5,6 +5,7 @@ They are found in a small copy of the picture: the faults are large, and the che
 
 import numpy as np
 
+from flyannot.base.quality_warnings import QualityWarning
 from flyannot.images.geometry import STANDARD_PX, border_values, load_opencv
 from flyannot.images.grey_levels import CAMERA_BITS, WHITE
 from flyannot.images.registration import fill_holes, measure_mask
@@ -28,8 +29,9 @@ _LEAST_DEPTH_PX = 2.5  # distance from the outline to the middle of an embryo, i
 _CORES = (0.5, 0.65)  # relative to the largest distance; one embryo is connected farther inside
 _PALE = 20.0  # grey levels: the outline of a paler embryo has gaps (165 of FlyExpress: 27 to 140)
 _CLUMP_CORE = 0.8  # the same as _CORES, if the outline does not have the shape of one embryo
-# Warnings.
-_NOT_REGISTERED = "not registered: "
+# Kinds of warnings.
+NOT_REGISTERED = "not registered"
+EITHER_WAY = "cannot tell which end is anterior"
 _UNUSABLE = {"blank", "uniform", "no plain background"}  # no embryo can be seen in such a picture
 PORTRAIT = "portrait"
 SEVERAL_EMBRYOS = "several embryos"
@@ -43,11 +45,11 @@ def standard_warnings(grey):
 
     Parameters
     ----------
-    grey : float array (height, width), as `read_grey` returns
+    grey : float array (height, width), the whole picture scaled to fit
 
     Returns
     -------
-    warnings : tuple of str
+    warnings : tuple of QualityWarning
         - "blank": white everywhere.
         - "uniform": one other grey level everywhere.
         - "low contrast": the 1st and the 99th percentile lie within 10 grey levels.
@@ -55,26 +57,16 @@ def standard_warnings(grey):
           as in noise, in a photograph, or with several embryos.
     """
     if grey.max() - grey.min() < _ROUNDING:
-        return ("blank",) if grey[0, 0] >= WHITE - 1 else ("uniform",)
+        return (QualityWarning("blank" if grey[0, 0] >= WHITE - 1 else "uniform"),)
     warnings = []
     some = grey[::_EVERY, ::_EVERY].ravel()
     rank = some.size // 100
     low, high = np.partition(some, (rank, some.size - 1 - rank))[[rank, -1 - rank]]
     if high - low < _LEAST_RANGE:
-        warnings.append("low contrast")
+        warnings.append(QualityWarning("low contrast"))
     if not _is_plain(border_values(grey)):
-        warnings.append("no plain background")
+        warnings.append(QualityWarning("no plain background"))
     return tuple(warnings)
-
-
-def describe_unregistered(reason):
-    """Return the warning about a picture in which no embryo was found; `reason` has no comma."""
-    return _NOT_REGISTERED + reason
-
-
-def join_warnings(*texts):
-    """Join texts of quality warnings with commas; empty texts and None are left out."""
-    return ", ".join(filter(None, texts))
 
 
 def find_refusal(quality_warnings, is_registered):
@@ -82,14 +74,13 @@ def find_refusal(quality_warnings, is_registered):
 
     Parameters
     ----------
-    quality_warnings : str, separated by commas, as `read_embryo` returns
+    quality_warnings : tuple of QualityWarning, as an `EmbryoView` has them
     is_registered : bool, whether the embryo was searched for, so that its outline decides
     """
-    warnings = quality_warnings.split(", ")
     if is_registered:
-        found = [w.removeprefix(_NOT_REGISTERED) for w in warnings if w.startswith(_NOT_REGISTERED)]
+        found = [warning.detail for warning in quality_warnings if warning.kind == NOT_REGISTERED]
     else:
-        found = [warning for warning in warnings if warning in _UNUSABLE]
+        found = [warning.kind for warning in quality_warnings if warning.kind in _UNUSABLE]
     return f"no embryo found: {found[0]}" if found else ""
 
 
@@ -102,7 +93,7 @@ def picture_warnings(picture):
 
     Returns
     -------
-    warnings : tuple of str
+    warnings : tuple of QualityWarning
         - "fewer than 16 bits: 12": numbers of a camera, stored in 16 bits.
         - "small: 60 x 24 px": enlarged more than twofold.
         - "portrait": taller than wide.
@@ -112,18 +103,18 @@ def picture_warnings(picture):
         - "posterior left?": the left end is blunter, by more than in any of FlyExpress's 165 embryos.
     """
     height, width = picture.shape[:2]
-    warnings = [f"fewer than 16 bits: {bits}" for bits in _bits_in_use(picture)]
+    warnings = [QualityWarning("fewer than 16 bits", str(bits)) for bits in _bits_in_use(picture)]
     is_small = min(STANDARD_PX[0] / height, STANDARD_PX[1] / width) > _ENLARGED
     if is_small:
-        warnings.append(f"small: {width} x {height} px")
+        warnings.append(QualityWarning("small", f"{width} x {height} px"))
     if height > width:
-        warnings.append(PORTRAIT)
+        warnings.append(QualityWarning(PORTRAIT))
     small = _small_copy(picture)
     border = border_values(small)
     if _upper_median(border) < _DARK:
-        warnings.append("dark background")
+        warnings.append(QualityWarning("dark background"))
     if _is_plain(border) and not is_small:
-        warnings += _shape_warnings(*_find_bodies(small))
+        warnings += map(QualityWarning, _find_shape_faults(*_find_bodies(small)))
     return tuple(warnings)
 
 
@@ -193,7 +184,7 @@ def _find_bodies(grey):
     return bodies, _upper_median(inside) if inside.size else 0.0
 
 
-def _shape_warnings(mask, contrast):
+def _find_shape_faults(mask, contrast):
     """Return the warnings about the shape of a mask: a list with one of three warnings, or [].
 
     Embryos that touch each other are told apart by their cores, the places far from the outline: one embryo

@@ -1,11 +1,12 @@
 """From a model, and images or features, to predictions.h5 and predictions.csv."""
 
-import logging
 from collections import Counter
-from dataclasses import replace
-from functools import cache, lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import groupby
 from operator import attrgetter
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,34 +15,29 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.images import select_images
 from flyannot.dataset.ontology import IdColumns, read_ontology
+from flyannot.encode.encoder import inexact_warnings
 from flyannot.encode.groups import group_images, image_gene_ids
-from flyannot.encode.pooling import PooledFeatures
-from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, read_unverified_kind
-from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.files.tables import write_table
-from flyannot.images.quality import find_refusal, join_warnings
+from flyannot.images.options import ExtractOptions
+from flyannot.images.quality import find_refusal
+from flyannot.jobs.progress_events import report_item
 from flyannot.pipeline.answers_of_run import RunAnswers
+from flyannot.pipeline.contribution_maps import map_contributions
 from flyannot.pipeline.earlier_predictions import (
+    EarlierPredictions,
     find_earlier_predictions,
-    find_known_images,
+    find_known_rows,
     merge_predictions,
 )
-from flyannot.pipeline.encoding import encode_images
-from flyannot.pipeline.engine.failures import no_usable_image
-from flyannot.pipeline.engine.images import (
-    ImagesInParts,
-    images_digest,
-    read_chosen_images,
-    read_selected_images,
-    sort_images,
-    write_part,
-)
-from flyannot.pipeline.engine.inputs import choose_stage_ranges
-from flyannot.pipeline.engine.task import FileTask, Outcome
-from flyannot.pipeline.extract import embryo_table_path, format_warnings, write_embryo_table
+from flyannot.pipeline.engine.images import read_chosen_images, read_selected_images
+from flyannot.pipeline.engine.inputs import choose_stage_ranges, read_options
+from flyannot.pipeline.engine.parts import build_stored_image_parts, create_part, list_stored_images
+from flyannot.pipeline.engine.pictures import PicturesTask, PictureUse, SkippedImage
+from flyannot.pipeline.engine.task import PartsTask
+from flyannot.pipeline.extract import embryo_table_path, summarise_warnings, write_embryo_table
 from flyannot.pipeline.loaded_model import (
     load_model,
     require_same_encoding,
@@ -49,7 +45,6 @@ from flyannot.pipeline.loaded_model import (
     stage_ranges_with_terms,
 )
 from flyannot.pipeline.show import describe_weak_terms
-from flyannot.pipeline.stage_model import find_stage_warnings
 from flyannot.terms.answers import (
     expected_precision,
     learned_terms,
@@ -60,7 +55,6 @@ from flyannot.terms.answers import (
 from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import novelty_warnings
 
-log = logging.getLogger("flyannot")
 # Attributes of Model.
 _OF_TERMS = ("probability_threshold", "is_learned", "n_genes", "auc", "auc_low", "auc_high", "precision")
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # columns of a predictions table
@@ -70,27 +64,47 @@ def build_task(request):
     """Build the Task that predicts terms, for a StepRequest of `flyannot annotate` or of a run."""
     (model,) = request.inputs["model"]
     sources = request.inputs["images"]
-    chosen = request.selection
+    if request.is_in_run and "scores" not in request.inputs:
+        return build_suggesting_task(request)
     if request.is_in_run:
-        made = request.inputs["features"][0], request.inputs["descriptors"][0]
-        of_run = None
-        if "scores" in request.inputs:
-            (scores,) = request.inputs["scores"]
-            (annotations,) = request.inputs["annotations"]
-            of_run = RunAnswers(scores, made[0], annotations, request.run.options["train"].corrections)
-        images = read_selected_images(sources[0], chosen, request.left_out)
-        return annotate_task(model, images, request.out, request.options, made=made, of_run=of_run)
+        (features,), (scores,), (annotations,) = (
+            request.inputs[name] for name in ("features", "scores", "annotations")
+        )
+        of_run = RunAnswers(scores, features, annotations, request.run.options["train"].corrections)
+        return annotate_features_task(model, features, request.out, request.options, of_run=of_run)
+    stage_ranges = request.selection.stage_range
     if len(sources) == 1 and read_unverified_kind(sources[0]) == "features":
-        more = request.options, chosen.stage_range
-        return _annotate_features_task(model, sources[0], request.out, *more)
-    images = read_images_for_model(model, sources, chosen, left_out=request.left_out)
-    return annotate_task(model, images, request.out, request.options)
+        return annotate_features_task(model, sources[0], request.out, request.options, stage_ranges)
+    images = read_images_for_model(model, sources, request.selection)
+    return annotate_task(model, images, request.out, request.options, stage_ranges=stage_ranges)
 
 
-def read_images_for_model(model, paths, selection, *, genes=(), left_out=None):
-    """Return the images that a command names for a model, each with a stage range.
+def build_suggesting_task(request):
+    """Build the task by which a supplied model suggests terms for the pictures of a run.
 
-    Pictures without a table get the stage range that is selected, guessed, or the only one of the model.
+    `extract` makes its output at the same time. The images are identified by the descriptors of the run.
+
+    request : StepRequest of the step `annotate`
+    """
+    (model,), (descriptors,), (data_set,) = (
+        request.inputs[name] for name in ("model", "descriptors", "images")
+    )
+    images = read_selected_images(data_set, request.selection)
+    return annotate_task(
+        model,
+        images,
+        request.out,
+        request.options,
+        stage_ranges=request.selection.stage_range,
+        descriptors=descriptors,
+    )
+
+
+def read_images_for_model(model, paths, selection, *, genes=()):
+    """Return the images that a command names for a model.
+
+    Pictures without a table get the stage range that is selected, or the only one of the model. Stage ranges
+    that are to be guessed are "".
 
     Parameters
     ----------
@@ -98,9 +112,8 @@ def read_images_for_model(model, paths, selection, *, genes=(), left_out=None):
     paths : as in `read_named_images`
     selection : Selection
     genes : names of genes to which the images are limited; empty for all
-    left_out : as in `read_chosen_images`
     """
-    images = read_chosen_images(paths, selection, _only_stage_range(model), left_out)
+    images = read_chosen_images(paths, selection, _only_stage_range(model))
     return select_images(images, genes=genes, views=selection.view, stage_ranges=selection.stage_range)
 
 
@@ -116,7 +129,7 @@ def _only_stage_range(model):
     return known[0] if len(known) == 1 else None
 
 
-def annotate_task(model, images, out, options, *, made=None, of_run=None):
+def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=None):
     """Build the task that predicts the terms of every group of images, from pictures.
 
     Parameters
@@ -125,59 +138,144 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
     images : list of Image
     out : Path of the predictions file; the table NAME.csv is written beside it
     options : AnnotateOptions
-    made : (features, descriptors), Paths of two files of a run, or None
-        The features are reused if they are of exactly these images and the model was trained on them.
-    of_run : RunAnswers, the answers that a run adds to the predictions; None outside a run
+    stage_ranges : the stage ranges to which guesses are limited; empty for all that the model knows
+    descriptors : Path of the descriptors of the run whose `extract` reads the pictures; None outside a run
 
     Returns
     -------
-    task : Task; it raises a FlyannotError if not one image can be used
+    task : PicturesTask; it raises a FlyannotError if not one image can be used
     """
     ids = _read_term_ids(out, options)
-    is_foreign = of_run is None  # the images of a run that trains on them are for `flyannot check --stages`
     with open_stored_file(model, "model") as stored:
         known = require_stage_ranges_with_terms(stored, images)
         header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
-    usable = [image for image in images if image.stage_range in known]
-    others = Counter(image.stage_range for image in sort_images(images) if image.stage_range not in known)
+        extract = read_options(stored, ExtractOptions)
+        digest = stored.digest
+    others = Counter(image.stage_range for image in images if image.stage_range not in ("", *known))
     no_term = "left out, because the model has no term for this stage range"
-    more = {"more_inputs": of_run.inputs} if of_run else {}  # the scores may be made after the parts
-    in_parts = ImagesInParts(usable, out, header, whole_groups=True, **more)
-
-    @cache
-    def find_earlier():
-        return find_earlier_predictions(out, usable, header) if made is None else None
-
-    def parts(share):
-        reused = None
-        if of_run and share is None:
-            of_run.check()
-        if made and share is None and (digest := features_digest_if_reusable(model, images, *made)):
-            reused = made[0], digest
-        earlier = None if embryo_table_path(out, header.options) else find_earlier()
-        read = [model, *([made[0]] if reused else []), *([out] if earlier else [])]
-        found = in_parts.parts(share, (model, reused, is_foreign, earlier), read)
-        # A run remembers the digests of images.
-        return [part.with_image_digests() for part in found] if reused else found
-
-    def write_beside():
-        write_predictions_table(out, ids)
-        write_embryo_table(out)
-
-    return in_parts.task(
-        _make_part,
+    counts = {s: pluralise(others[s], "image was", "images were") for s in STAGE_RANGES if s in others}
+    usable = images if descriptors else [i for i in images if i.stage_range not in others]
+    wanted = tuple(s for s in known if s in (stage_ranges or known))
+    return AnnotationTask(
+        usable,
+        out,
+        header,
+        Annotation(extract, wanted, model, digest, header),
         files=[model, *options.ontology],
-        parts=parts,
+        known_digest=_read_images_digest(descriptors) if descriptors else "",
         summary=summarise_predictions,
-        is_grown=lambda: find_earlier() is not None,
-        complete=of_run and of_run.write,
-        write_beside=write_beside,
-        notes=[f"{s}: {pluralise(n, 'image was', 'images were')} {no_term}" for s, n in others.items()],
+        write_beside=partial(_write_beside, out, ids),
+        notes=[f"{s}: {count} {no_term}" for s, count in counts.items()],
         tables={out.with_suffix(".csv"): _NEVER_EMPTY} | embryo_table_path(out, header.options),
     )
 
 
-def _annotate_features_task(model, features, out, options, stage_ranges):
+def _read_images_digest(descriptors):
+    """Return the digest of all images of a descriptors file, or "" if it is not made yet."""
+    if not descriptors.is_file():
+        return ""
+    with open_stored_file(descriptors, "descriptors") as stored:
+        return stored.inputs["images"][0]
+
+
+def _write_beside(out, ids):
+    """Write the table of predictions and the table of embryos beside a predictions file."""
+    write_predictions_table(out, ids)
+    write_embryo_table(out)
+
+
+class AnnotationTask(PicturesTask):
+    """A `PicturesTask` that keeps the predictions of an earlier command if images were only added since."""
+
+    def is_grown(self):
+        return self._earlier is not None
+
+    def parts(self, share=None):
+        use = replace(self.use, earlier=self._earlier)
+        return [replace(part, made_with=use) for part in super().parts(share)]
+
+    @cached_property
+    def _earlier(self):
+        """The EarlierPredictions at the path of the output, or None."""
+        if self.known_digest or self.use.extract.multiple_embryos:
+            return None
+        return find_earlier_predictions(self.path, self.ordered, self.use.header, self.digest_images)
+
+
+@dataclass(frozen=True)
+class Annotation(PictureUse):
+    """The use of an embryo by `annotate`: its features, from which the terms of its group are predicted.
+
+    extract : ExtractOptions of the model; stage_ranges : tuple of the stage ranges to annotate
+    model : Path of the model file, and digest : its digest
+    header : Header of the predictions
+    earlier : EarlierPredictions, or None
+    """
+
+    extract: ExtractOptions
+    stage_ranges: tuple
+    model: Path
+    digest: str
+    header: Header
+    earlier: EarlierPredictions | None = None
+    is_rated: ClassVar[bool] = True
+
+    def load(self, stage_ranges):
+        for stage_range in stage_ranges:
+            load_model(self.model, self.digest, stage_range)
+
+    def take(self, image, view):
+        if why_not := find_refusal(view.warnings, self.extract.register != "none"):
+            raise SkippedImage(why_not)
+        encoder = load_model(self.model, self.digest, image.stage_range).encoder
+        described = encoder.describe(view.grey)
+        pooled = encoder.encode_patches(described, image.view)
+        return (described, pooled), inexact_warnings(pooled)
+
+    def write(self, file, stage_range, columns, outputs):
+        rows = [i for i, output in enumerate(outputs) if output is not None]  # the others are unchanged
+        made = None
+        maps: list = [None] * len(outputs)
+        if rows:
+            of_rows = {name: [values[i] for i in rows] for name, values in columns.items()}
+            loaded = load_model(self.model, self.digest, stage_range)
+            described, pooled = zip(*(outputs[i] for i in rows))
+            made = predict_groups(loaded, of_rows, np.stack([one.features for one in pooled]), self.header)
+            for i, of_image in zip(rows, _map_suggestions(loaded, *made[1:], described, pooled)):
+                maps[i] = of_image
+        merged = merge_predictions(self.earlier, stage_range, columns, made)
+        write_group_predictions(file, stage_range, *merged)
+        return maps
+
+    def reuse(self, images):
+        return find_known_rows(self.earlier, images)
+
+
+def _map_suggestions(loaded, groups, predicted, described, pooled):
+    """Return a list with the maps of the suggested terms of each image, as in ShownPicture.
+
+    Parameters
+    ----------
+    loaded : StageRangeModel
+    groups, predicted : as `predict_groups` returns them
+    described, pooled : sequences of the DescribedPatches and the PooledFeatures of each image
+    """
+    maps: list = [{} for _ in described]
+    if not loaded.model.scorer.is_linear:
+        return maps
+    for g, rows in enumerate(groups.rows):
+        features, winner = (np.stack([getattr(pooled[i], n) for i in rows]) for n in ("features", "winner"))
+        values = {
+            loaded.terms[j]: predicted["decision_value"][g, j] for j in np.flatnonzero(predicted["yes"][g])
+        }
+        group = replace(groups.subset([g]), rows=[np.arange(len(rows))])
+        drawn = map_contributions(loaded, group, values, [described[i] for i in rows], features, winner)
+        for i, of_image in zip(rows, drawn):
+            maps[i] = of_image
+    return maps
+
+
+def annotate_features_task(model, features, out, options, stage_ranges=(), *, of_run=None):
     """Build the task that predicts the terms of the groups of a features file.
 
     Parameters
@@ -185,44 +283,74 @@ def _annotate_features_task(model, features, out, options, stage_ranges):
     model, features : Paths
     out, options : as in `annotate_task`
     stage_ranges : the stage ranges to annotate; () for all that the model knows
+    of_run : RunAnswers, the answers that a run adds to the predictions; None outside a run
     """
     ids = _read_term_ids(out, options)
     with open_stored_file(model, "model") as known, open_stored_file(features, "features") as stored:
         require_same_encoding(known, stored)
         wanted = choose_stage_ranges([stored], stage_ranges)
         with_terms = stage_ranges_with_terms(known)
-        chosen = [s for s in wanted if s in with_terms]
+        groups = list_stored_images([stored], [s for s in wanted if s in with_terms])
         inputs = {"model": [known.digest], "features": [stored.digest]}
         header = _header(known.options, inputs, known.seed, options)
         is_trained_on = known.inputs.get("features") == [stored.digest]
+    made_with = model, features, is_trained_on
+    read = [model, *options.ontology]
 
-    def make(execution):
-        digest = header.inputs["model"][0]
-        with open_stored_file(features, "features") as stored:
-            usable = {}
-            failures = []
-            for s in (s for s in STAGE_RANGES if s in chosen):
-                columns = read_image_metadata(stored, s)
-                genes = image_gene_ids(columns)
-                loaded = load_model(model, digest, s)
-                both = zip(genes, columns["quality_warnings"])
-                why_not = [_find_refusal(loaded, *one, is_trained_on) for one in both]
-                usable[s] = np.flatnonzero([not why for why in why_not])
-                failures += [(name, why) for name, why in zip(columns["image"], why_not) if why]
-            if failures and not any(map(len, usable.values())):
-                raise no_usable_image(failures)
-            with create_stored_file(out, replace(header, failures=tuple(failures))) as file:
-                for s, rows in ((s, rows) for s, rows in usable.items() if len(rows)):
-                    columns, X = read_features([stored], s)
-                    columns = {name: [values[i] for i in rows] for name, values in columns.items()}
-                    made = _predict_groups(load_model(model, digest, s), columns, X[rows], header)
-                    write_group_predictions(file, s, *made)
-        return Outcome(out, True, summarise_predictions(out), tuple(failures))
+    def whole_header(made=()):
+        return replace(header, inputs=header.inputs | (of_run.inputs() if of_run else {}))
 
-    write_beside = partial(write_predictions_table, out, ids)
-    tables = {out.with_suffix(".csv"): _NEVER_EMPTY}
-    made_from = [model, features, *options.ontology]
-    return FileTask(out, header, make, made_from, write_beside=write_beside, tables=tables)
+    def parts(share):
+        if of_run and share is None:
+            of_run.check()
+        return build_stored_image_parts(out, header, groups, made_with, read, share)
+
+    return PartsTask(
+        out,
+        whole_header,
+        parts,
+        _annotate_features,
+        [features, *read],
+        summary=summarise_predictions,
+        complete=of_run and of_run.write,
+        write_beside=partial(write_predictions_table, out, ids),
+        tables={out.with_suffix(".csv"): _NEVER_EMPTY},
+    )
+
+
+def _annotate_features(part):
+    """Predict the groups of the StoredImages of an OutputPart in a worker, and write its file.
+
+    An image without an embryo gets no terms, unless the model learned from it. Returns the number of images.
+    """
+    model, features, is_trained_on = part.made_with
+    digest, of_features = (part.header.inputs[name][0] for name in ("model", "features"))
+    stored = open_cached_file(features, "features", of_features)
+    made = []
+    failures = []
+    for s, images in groupby(part.images, attrgetter("stage_range")):
+        rows = [image.row for image in images]  # consecutive, as parts are
+        loaded = load_model(model, digest, s)
+        columns = read_image_metadata(stored, s, rows[0], rows[-1] + 1)
+        X = stored.read_image_rows(s, rows[0], rows[-1] + 1)[0]
+        genes = image_gene_ids(columns)
+        is_registered = loaded.encoder is not None and loaded.encoder.extract.register != "none"
+        kept = []
+        for i, gene in enumerate(genes):
+            is_learned = loaded.encoder is None or is_trained_on and gene in loaded.train_genes
+            why_not = "" if is_learned else find_refusal(columns["quality_warnings"][i], is_registered)
+            if why_not:
+                failures.append((columns["image"][i], why_not))
+            else:
+                kept.append(i)
+            report_item()
+        if kept:
+            columns = {name: [values[i] for i in kept] for name, values in columns.items()}
+            made.append((s, predict_groups(loaded, columns, X[kept], part.header)))
+    with create_part(part, failures) as file:
+        for stage_range, of_range in made:
+            write_group_predictions(file, stage_range, *of_range)
+    return len(part.images)
 
 
 def _read_term_ids(out, options):
@@ -260,62 +388,7 @@ def _header(model_options, inputs, model_seed, options):
     return Header("predictions", model_options | {"annotate": annotated}, inputs)
 
 
-def _make_part(part):
-    """Predict the groups of the images of an ImagePart in a worker, and write its file.
-
-    A picture without an embryo gets no terms, unless the model learned from it. Returns the number of images.
-    """
-    path, reused, is_foreign, earlier = part.made_with
-    digest = part.header.inputs["model"][0]
-    encoded = _read_encoded(reused, part.images) if reused else {}
-    unchanged = find_known_images(earlier, part.images)
-    models = {s: load_model(path, digest, s) for s in {image.stage_range for image in part.images}}
-    encoders = {s: model.encoder for s, model in models.items()}
-
-    def predict(file, stage_range, columns, pooled):
-        rows = [i for i, image in enumerate(pooled) if image is not None]  # the others are unchanged
-        features = [pooled[i].features for i in rows]
-        of_rows = {name: [values[i] for i in rows] for name, values in columns.items()}
-        made = None
-        if rows:
-            made = _predict_groups(models[stage_range], of_rows, np.stack(features), part.header)
-        write_group_predictions(file, stage_range, *merge_predictions(earlier, stage_range, columns, made))
-
-    others = [image for image in part.images if image not in unchanged]
-    made, failures = encode_images(others, encoders, known=encoded)
-    kept = []
-    for image, pooled, warnings in made:
-        why_not = _find_refusal(models[image.stage_range], image.gene_id, warnings, bool(reused))
-        if why_not:
-            failures.append((image.name, why_not))
-        else:
-            kept.append((image, pooled, warnings))
-    if is_foreign:
-        more = find_stage_warnings([image for image, *_ in kept])
-        kept = [(i, pooled, join_warnings(texts, more.get(i))) for i, pooled, texts in kept]
-    if unchanged:
-        place = {image: i for i, image in enumerate(part.images)}
-        kept += [(image, None, warnings) for image, warnings in unchanged.items()]
-        kept.sort(key=lambda row: place[row[0]])
-    return write_part(part, kept, failures, predict)
-
-
-def _find_refusal(loaded, gene, quality_warnings, is_trained_on):
-    """Return the reason why an image gets no terms, or "".
-
-    Parameters
-    ----------
-    loaded : StageRangeModel of the stage range
-    gene : str, the identifier of the gene
-    quality_warnings : str, the quality warnings of the image
-    is_trained_on : bool, whether the model learned from the image if it learned from the gene
-    """
-    if loaded.encoder is None or (is_trained_on and gene in loaded.train_genes):
-        return ""
-    return find_refusal(quality_warnings, loaded.encoder.extract.register != "none")
-
-
-def _predict_groups(loaded, columns, features, header):
+def predict_groups(loaded, columns, features, header):
     """Predict the terms of the groups of some images of one stage range.
 
     Parameters
@@ -335,7 +408,7 @@ def _predict_groups(loaded, columns, features, header):
         genes = image_gene_ids(columns)
         columns["unlikeness"], said = novelty_warnings(loaded.known, features, genes, columns["view"])
         both = zip(columns["quality_warnings"], said)
-        columns["quality_warnings"] = [join_warnings(*texts) for texts in both]
+        columns["quality_warnings"] = [(*warnings, *novelty) for warnings, novelty in both]
     X = training_rows(features, groups, loaded.classify)
     model = loaded.model
     # Group by group, since the last bits of a product depend on the number of its rows.
@@ -381,7 +454,7 @@ def summarise_predictions(out):
                 lines.append(f"{'':>7}{n_changed:,} {changed}")
             if weak := describe_weak_terms(learned):
                 lines.append(f"{'':>7}warning: {weak}")
-        lines += format_warnings(stored)
+        lines += summarise_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])
 
 
@@ -395,70 +468,3 @@ def write_predictions_table(out, ids=None):
     """
     with open_stored_file(out, "predictions") as stored:
         write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))
-
-
-def features_digest_if_reusable(model, images, features, descriptors):
-    """Return the digest of a features file if `annotate` can use its features instead of the pictures.
-
-    It can if the features are of exactly these images, and the model was trained on them. Otherwise None is
-    returned.
-
-    Parameters
-    ----------
-    model, features, descriptors : Paths of three files of one run
-    images : list of Image; their files are read for their digests
-    """
-    if not (features.is_file() and descriptors.is_file()):
-        return None
-    with (
-        open_stored_file(model, "model") as learned,
-        open_stored_file(features, "features") as pooled,
-        open_stored_file(descriptors, "descriptors") as described,
-    ):
-        is_of_run = (
-            learned.inputs.get("features") == [pooled.digest]
-            and pooled.inputs.get("descriptors") == [described.digest]
-            and described.inputs.get("images") == [images_digest(sort_images(images))]
-        )
-        return pooled.digest if is_of_run else None
-
-
-@lru_cache(maxsize=len(STAGE_RANGES))
-def _rows_by_image(features, digest, stage_range):
-    """Return a dict, (name, view) of an image -> its row in one stage range of a features file.
-
-    features : Path; digest : identifies its contents
-    """
-    stored = open_cached_file(features, "features", digest)
-    if stage_range not in stored.stage_ranges:
-        return {}
-    names = zip(stored.read_array(stage_range, "image"), stored.read_array(stage_range, "view"))
-    return {name: row for row, name in enumerate(names)}
-
-
-def _read_encoded(source, images):
-    """Read the features of images from a features file, instead of computing them from the pictures.
-
-    Parameters
-    ----------
-    source : (path, digest) of the features file
-    images : list of Image, sorted by stage range
-
-    Returns
-    -------
-    made : dict, Image -> (Image, PooledFeatures, quality warnings), for the images that the file has
-    """
-    features, digest = source
-    stored = open_cached_file(features, "features", digest)
-    made = {}
-    for s, some in groupby(images, attrgetter("stage_range")):
-        rows = _rows_by_image(features, digest, s)
-        known = {image: rows[image.name, image.view] for image in some if (image.name, image.view) in rows}
-        if known:
-            first, stop = min(known.values()), max(known.values()) + 1  # consecutive, as parts are
-            values, winner = stored.read_image_rows(s, first, stop)
-            warnings = stored.read_array(s, "quality_warnings", first, stop)
-        for image, row in known.items():
-            i = row - first
-            made[image] = image, PooledFeatures(values[i], winner[i]), warnings[i]
-    return made

@@ -7,7 +7,7 @@ from pathlib import Path
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.text import pluralise
 from flyannot.encode.options import CodeOptions
-from flyannot.files.digest import file_digest, json_digest
+from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.codes import write_codes
 from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.header import Header
@@ -16,7 +16,12 @@ from flyannot.files.matrix import MatrixFile, open_matrix
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
 from flyannot.pipeline.engine.inputs import choose_stage_range, dictionary_lam, has_positive_codes
-from flyannot.pipeline.engine.parts import OutputPart, create_part, cut_into_parts, part_path, select_share
+from flyannot.pipeline.engine.parts import (
+    build_numbered_part,
+    create_part,
+    cut_into_parts,
+    select_share,
+)
 from flyannot.pipeline.engine.task import PartsTask
 from flyannot.sparse.coders import find_coder, gram_for
 from flyannot.sparse.coders.verified import unconverged_rows
@@ -74,13 +79,25 @@ def code_task(path, dictionary, out, options, *, stage_ranges=()):
         coder = _RowCoder(matrix, dictionary, atoms.digest, chosen, options, positive, may_be_nan)
     if positive and options.coder != "cd":
         raise InputError(f"the coder {options.coder} cannot exclude negative codes", fix="use --coder cd")
-    cut = cut_into_parts(matrix.blocks())
+    cut = cut_into_parts([block] for block in matrix.blocks())
+    files = [path, dictionary]
 
     def parts(share):
-        chosen = select_share(list(enumerate(cut)), share)
-        return [_build_part(header, number, blocks, out, coder) for number, blocks in chosen]
+        return [
+            build_numbered_part(
+                out,
+                header,
+                number,
+                blocks,
+                coder,
+                name=f"the rows {blocks[0].start:,} to {blocks[-1].stop - 1:,} of {path}",
+                files=files,
+                unit="block",
+            )
+            for number, blocks in select_share(list(enumerate(cut)), share)
+        ]
 
-    return PartsTask(out, lambda _=(): header, parts, _code_rows, [path, dictionary], summary=_summarise)
+    return PartsTask(out, header, parts, _code_rows, files, summary=_summarise)
 
 
 @dataclass(frozen=True)
@@ -121,24 +138,6 @@ class _RowCoder:
 
 
 _copied = lru_cache(maxsize=1)(replace)  # reads the atoms once for all parts of a worker, which get no copy
-
-
-def _build_part(header, number, blocks, out, coder):
-    """Build the OutputPart of consecutive blocks of rows.
-
-    Parameters
-    ----------
-    header : Header of the output
-    number : int, the number of the part
-    blocks : list of slices
-    out : Path of the output
-    coder : _RowCoder
-    """
-    path = part_path(out, json_digest([header.options, header.inputs, number]))
-    files = [coder.matrix.path, coder.dictionary]
-    about = {"header": header, "made_with": coder, "files": files, "unit": "block"}
-    name = f"the rows {blocks[0].start:,} to {blocks[-1].stop - 1:,} of {coder.matrix.path}"
-    return OutputPart(images=blocks, path=path, name=name, **about)
 
 
 def _code_rows(part):

@@ -1,6 +1,8 @@
 """Predictions of an earlier command, which are reused after images were added."""
 
 from collections import defaultdict
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,11 +11,12 @@ import numpy as np
 from flyannot.base.errors import FlyannotError
 from flyannot.encode.groups import group_images
 from flyannot.files.hdf5.file_cache import open_cached_file
+from flyannot.files.hdf5.pictures import pictures_path, read_picture_row
 from flyannot.files.hdf5.predictions import read_predictions
-from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
+from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, verify_stored_file
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.images.address import photograph_name
-from flyannot.pipeline.engine.images import images_digest, sort_images
+from flyannot.pipeline.engine.pictures import PictureRow
 
 _OF_GROUPS = ("in_training", "decision_value", "probability", "answer_threshold", "yes", "undetermined")
 _OF_TERMS = ("is_learned", "n_genes", "auc", "auc_low", "auc_high", "precision")
@@ -26,35 +29,37 @@ class EarlierPredictions(NamedTuple):
     digest: str
 
 
-def find_earlier_predictions(out, images, header):
+def find_earlier_predictions(out, images, header, digest_images):
     """Return the EarlierPredictions at the path of an output that would only get more images, or None.
 
     The file must be undamaged, and made from the same model with the same options. The images that it has,
-    or skipped, must be unchanged; their files are read for their digests.
+    or skipped, must be unchanged.
 
     Parameters
     ----------
     out : Path of the output
-    images : list of Image that the output is to have
+    images : list of Image that the output is to have, in its order
     header : Header of the output, without its images
+    digest_images : function from a list of images to one digest, see `images_digest`
     """
     try:
         verify_stored_file(out)
+        verify_stored_file(pictures_path(out))
         with open_stored_file(out, "predictions") as stored:
             names = {name for s in stored.stage_ranges for name in stored.read_array(s, "image")}
             names |= {name for name, _ in stored.failures}
             names |= {photograph_name(name) for name in names}
-            known = [image for image in sort_images(images) if image.name in names]
-            inputs = header.inputs | {"images": [images_digest(known)]}
-            is_same = stored.inputs == inputs and stored.seed == header.seed
-            if not is_same or len(known) == len(images) or describe_changes(stored.options, header.options):
+            known = [image for image in images if image.name in names]
+            if len(known) == len(images) or describe_changes(stored.options, header.options):
                 return None
-            return EarlierPredictions(out, stored.digest)
+            is_same = stored.seed == header.seed and stored.inputs.get("model") == header.inputs["model"]
+            is_same = is_same and stored.inputs.get("images") == [digest_images(known)]
+            return EarlierPredictions(out, stored.digest) if is_same else None
     except FlyannotError:
         return None
 
 
-def find_known_images(earlier, images):
+def find_known_rows(earlier, images):
     """Find the images whose groups have not changed since earlier predictions.
 
     Parameters
@@ -64,25 +69,29 @@ def find_known_images(earlier, images):
 
     Returns
     -------
-    known : dict, Image -> its quality warnings in the earlier predictions
+    known : dict, Image -> its PictureRow without an output
     """
     if earlier is None:
         return {}
-    stored = open_cached_file(earlier.path, "predictions", earlier.digest)
-    warnings = {
-        (s, name): text
-        for s in stored.stage_ranges
-        for name, text in zip(stored.read_array(s, "image"), stored.read_array(s, "quality_warnings"))
-    }
+    predictions = open_cached_file(earlier.path, "predictions", earlier.digest)
+    pictures = open_cached_file(pictures_path(earlier.path), "pictures")
+    place = {}
+    for s in predictions.stage_ranges:
+        columns = read_image_metadata(predictions, s)
+        entries = zip(columns["image"], columns["picture_digest"], columns["quality_warnings"])
+        for row, (name, digest, warnings) in enumerate(entries):
+            place[name] = s, row, digest, warnings
+    is_open = any(not image.stage_range for image in images)
     groups = defaultdict(list)
     for image in images:
-        groups[image.stage_range, image.group].append(image)
-    return {
-        image: warnings[image.stage_range, image.name]
-        for some in groups.values()
-        if all((image.stage_range, image.name) in warnings for image in some)
-        for image in some
-    }
+        groups["" if is_open else image.stage_range, image.group].append(image)
+    known = {}
+    for image in chain.from_iterable(g for g in groups.values() if all(i.name in place for i in g)):
+        s, row, digest, warnings = place[image.name]
+        settled = image if image.stage_range else replace(image, stage_range=s, stage_is_guessed=True)
+        shown = read_picture_row(pictures, s, row)
+        known[image] = PictureRow(settled, digest, None, warnings, shown)
+    return known
 
 
 def merge_predictions(earlier, stage_range, columns, made):

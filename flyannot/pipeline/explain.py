@@ -5,24 +5,37 @@ In a picture the embryo is grey. Patches that support a term are orange, patches
 
 import logging
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from flyannot.base.errors import FlyannotError, InputError, did_you_mean
+from flyannot.base.errors import DataError, FlyannotError, InputError, did_you_mean
+from flyannot.base.quality_warnings import format_warnings
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.groups import group_images, image_gene_ids
 from flyannot.files.atomic_file import atomic_folder
-from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
 from flyannot.files.output_names import FileNames
 from flyannot.files.tables import write_table
+from flyannot.images.extract import DescribedPatches
 from flyannot.images.geometry import resize_image
-from flyannot.images.quality import find_refusal, join_warnings
-from flyannot.images.registration import find_outline
-from flyannot.pipeline.encoding import split_photographs
-from flyannot.pipeline.engine.images import image_columns, sort_images
-from flyannot.pipeline.loaded_model import load_model, require_stage_ranges_with_terms
-from flyannot.pipeline.stage_model import find_stage_warnings
+from flyannot.images.options import ExtractOptions
+from flyannot.images.quality import find_refusal
+from flyannot.pipeline.engine.images import cluster_images, image_columns, list_stage_ranges
+from flyannot.pipeline.engine.inputs import read_described_patches, read_options
+from flyannot.pipeline.engine.parts import cut_into_parts
+from flyannot.pipeline.engine.pictures import PictureUse, read_rows
+from flyannot.pipeline.loaded_model import (
+    load_model,
+    require_same_encoding,
+    require_stage_ranges_with_terms,
+    stage_ranges_with_terms,
+)
+from flyannot.pipeline.stage_model import LOOKS_LIKE, UNEVEN
+from flyannot.pipeline.stored_pictures import grey_levels, open_pictures
 from flyannot.terms.explain import CELL_PX, Explanation, draw_smooth_maps, explain_group, require_linear
 from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import novelty_warnings
@@ -35,6 +48,27 @@ _MOST_TERMS = 3  # most probable terms that are explained if none is named
 
 
 @dataclass(frozen=True)
+class ExplainedImage:
+    """One image of a group that is explained, from its picture or from the files of a run.
+
+    columns : dict with its value in each of the image columns
+    grey : float array (height, width), its grey levels
+    outline : bool array, the pixels inside the outline of the embryo
+    described : DescribedPatches
+    features, winner : arrays (n_features,), as in PooledFeatures
+    warnings : list of QualityWarning about its stage range
+    """
+
+    columns: dict
+    grey: np.ndarray
+    outline: np.ndarray
+    described: DescribedPatches
+    features: np.ndarray
+    winner: np.ndarray
+    warnings: list
+
+
+@dataclass(frozen=True)
 class GroupExplanation:
     """The explanation of the answer about one term for one group.
 
@@ -44,9 +78,7 @@ class GroupExplanation:
     yes : bool, the answer
     threshold : float; the answer is yes if the probability is above it
     patch_px : int, side of the largest patches
-    images : list of Image of the group
-    greys : list of float arrays (height, width), the grey levels of each image
-    described : list of the DescribedPatches of each image
+    images : list of ExplainedImage of the group
     """
 
     group: str
@@ -59,8 +91,6 @@ class GroupExplanation:
     threshold: float
     patch_px: int
     images: list
-    greys: list
-    described: list
 
     def patches(self, number):
         """Return the centres (n, 2) and contributions (n,) of the patches of one image, the strongest first.
@@ -69,11 +99,38 @@ class GroupExplanation:
         """
         patch, contribution = self.split.select_image(number)
         order = np.argsort(-np.abs(contribution), kind="stable")
-        return self.described[number].centres_px[patch[order]], contribution[order]
+        return self.images[number].described.centres_px[patch[order]], contribution[order]
+
+
+@dataclass(frozen=True)
+class Explaining(PictureUse):
+    """The use of an embryo by `explain`: all that leads from its picture to its features.
+
+    extract : ExtractOptions of the model; stage_ranges : tuple of the stage ranges to explain
+    model : Path of the model file, and digest : its digest
+    """
+
+    extract: ExtractOptions
+    stage_ranges: tuple
+    model: Path
+    digest: str
+    is_rated: ClassVar[bool] = True
+
+    def load(self, stage_ranges):
+        for stage_range in stage_ranges:
+            load_model(self.model, self.digest, stage_range)
+
+    def take(self, image, view):
+        encoder = load_model(self.model, self.digest, image.stage_range).encoder
+        described = encoder.describe(view.grey)
+        return (view.grey, described, encoder.encode_patches(described, image.view)), []
+
+    def write(self, file, stage_range, columns, outputs):
+        raise NotImplementedError("explanations are no HDF5 file")
 
 
 def explain(model, images, *, terms=()):
-    """Explain the decision values of every group of images.
+    """Explain the decision values of every group of images, from their pictures.
 
     Parameters
     ----------
@@ -89,52 +146,168 @@ def explain(model, images, *, terms=()):
     ------
     InputError
         If the model is not linear, or does not know a term.
-    DataError
-        If an image cannot be read.
     """
-    images = sort_images(images)
     with open_stored_file(model, "model") as stored:
-        require_stage_ranges_with_terms(stored, images)  # refuses images of other stage ranges
-        digest = stored.digest
-    present = [s for s in STAGE_RANGES if any(i.stage_range == s for i in images)]
-    models = {s: loaded for s in present if (loaded := load_model(model, digest, s)) is not None}
-    for loaded in models.values():
+        known = require_stage_ranges_with_terms(stored, images)  # refuses images of other stage ranges
+        use = Explaining(read_options(stored, ExtractOptions), tuple(known), model, stored.digest)
+    stage_ranges = [s for s in list_stage_ranges(images) if s in known]
+    _require_terms(use, stage_ranges, terms)
+    for some in cut_into_parts(cluster_images(images)):
+        use.load([s for s in list_stage_ranges(some) if s in known])
+        _, (rows,), (failures,) = read_rows(some, [use])
+        for name, reason in failures:
+            log.warning("note: %s was left out: %s", name, reason)
+        explained = [_explained_image(row) for row in rows]
+        yield from _explain_groups(use, explained, terms)
+
+
+def _explained_image(row):
+    """Return the ExplainedImage of a PictureRow."""
+    grey, described, pooled = row.output
+    (columns,) = _split_columns(image_columns([row.image]) | {"quality_warnings": [row.warnings]})
+    columns["stage_range"] = row.image.stage_range
+    outline = row.shown.outline
+    contradicted = [one for one in row.warnings if one.kind == LOOKS_LIKE or one == UNEVEN]
+    return ExplainedImage(columns, grey, outline, described, pooled.features, pooled.winner, contradicted)
+
+
+def explain_results(model, folder, *, genes=(), terms=()):
+    """Explain the decision values of groups of a run, from its files alone; no picture is opened.
+
+    Parameters
+    ----------
+    model : Path of the model file
+    folder : Path of the output folder of the run, with features.h5, descriptors.h5 and its pictures
+    genes : symbols or FlyBase numbers to which the groups are limited; empty for all
+    terms : as in `explain`
+
+    Yields
+    ------
+    explained : GroupExplanation, group by group
+
+    Raises
+    ------
+    InputError
+        If the folder lacks a file, or no image is of one of these genes.
+    DataError
+        If the features were not made in the way of the model, or from the descriptors.
+    """
+    with ExitStack() as held:
+        stored = held.enter_context(open_stored_file(model, "model"))
+        features = held.enter_context(open_stored_file(folder / "features.h5", "features"))
+        described = held.enter_context(open_stored_file(folder / "descriptors.h5", "descriptors"))
+        require_same_encoding(stored, features)
+        if features.inputs.get("descriptors") != [described.digest]:
+            raise DataError(
+                f"{features.path} was not made from {described.path}", fix="run the configuration again"
+            )
+        pictures = held.enter_context(open_pictures(described))
+        known = stage_ranges_with_terms(stored)
+        use = Explaining(read_options(stored, ExtractOptions), tuple(known), model, stored.digest)
+        stage_ranges = [s for s in features.stage_ranges if s in known]
+        _require_terms(use, stage_ranges, terms)
+        n_found = 0
+        for s in stage_ranges:
+            columns = read_image_metadata(features, s)
+            row_of = {name: i for i, name in enumerate(described.read_array(s, "image"))}
+            groups = group_images(columns)
+            for gene, fbgn, rows in zip(groups.gene, groups.fbgn, groups.rows):
+                if genes and not {gene, fbgn} & set(genes):
+                    continue
+                n_found += 1
+                images = [
+                    _stored_image(s, columns, i, features, described, row_of[columns["image"][i]], pictures)
+                    for i in rows
+                ]
+                yield from _explain_groups(use, images, terms)
+        if not n_found:
+            raise InputError(
+                f"{features.path} has no image of {' or '.join(genes)}", fix="check the capitals"
+            )
+
+
+def _stored_image(stage_range, columns, i, features, described, row, pictures):
+    """Return the ExplainedImage of one image of the files of a run.
+
+    Parameters
+    ----------
+    stage_range : str
+    columns : dict of lists, the columns of the features file
+    i, row : int, the index of the image in the files of features and of descriptors
+    features, described : StoredFiles
+    pictures : StoredPictures
+
+    Raises
+    ------
+    DataError
+        If the picture is missing.
+    """
+    shown = pictures.find(stage_range, columns, i)
+    if shown is None:
+        raise DataError(
+            f"the picture of {columns['image'][i]} is missing beside {described.path}",
+            fix="run the configuration again, which makes it",
+        )
+    values, winner = features.read_image_rows(stage_range, i, i + 1)
+    (patches,) = read_described_patches(described, stage_range, row, row + 1)
+    of_image = {name: column[i] for name, column in columns.items()} | {"stage_range": stage_range}
+    return ExplainedImage(of_image, grey_levels(shown), shown.outline, patches, values[0], winner[0], [])
+
+
+def _require_terms(use, stage_ranges, terms):
+    """Refuse a model that is not linear, and terms that it does not know in some stage ranges."""
+    models = [load_model(use.model, use.digest, s) for s in stage_ranges]
+    for loaded in models:
         require_linear(loaded.model)
-    known = [term for loaded in models.values() for term in loaded.terms]
+    known = [term for loaded in models for term in loaded.terms]
     for term in terms:
         if term not in known:
             raise InputError(
-                f'{model} has no term "{term}" in stage range {", ".join(present)}.'
+                f'{use.model} has no term "{term}" in stage range {", ".join(stage_ranges)}.'
                 f"{did_you_mean(term, known)}",
-                fix=f"list its terms with: flyannot show {model}",
+                fix=f"list its terms with: flyannot show {use.model}",
             )
-    for stage_range, loaded in models.items():
-        if not loaded.terms:
+
+
+def _explain_groups(use, images, terms):
+    """Yield the GroupExplanations of all groups among some ExplainedImages."""
+    for s in STAGE_RANGES:
+        some = [image for image in images if image.columns["stage_range"] == s]
+        if not some:
             continue
-        failures: list = []
-        of_range = [image for image in images if image.stage_range == stage_range]
-        embryos = list(split_photographs(of_range, loaded.encoder.extract, failures))
-        for name, reason in failures:
-            log.warning("note: %s was left out: %s", name, reason)
+        loaded = load_model(use.model, use.digest, s)
         wanted = [term for term in terms if term in loaded.terms]
-        if wanted or not terms:
-            for rows in group_images(image_columns(embryos)).rows:
-                yield from _explain_group(loaded, [embryos[row] for row in rows], wanted)
+        if not loaded.terms or terms and not wanted:
+            continue
+        for rows in group_images(_join_columns(some)).rows:
+            yield from _explain_group(loaded, s, [some[row] for row in rows], wanted)
 
 
-def _explain_group(loaded, images, terms):
+def _join_columns(images):
+    """Return the image columns of some ExplainedImages, a dict of lists."""
+    return {name: [image.columns[name] for image in images] for name in images[0].columns}
+
+
+def _split_columns(columns):
+    """Return a list with the values of each image in a dict of columns."""
+    return [dict(zip(columns, values)) for values in zip(*columns.values())]
+
+
+def _explain_group(loaded, stage_range, images, terms):
     """Yield a GroupExplanation of one group for each term.
 
     Parameters
     ----------
     loaded : StageRangeModel
-    images : list of Image of the group
+    stage_range : str
+    images : list of ExplainedImage of the group
     terms : list of names; if empty, the three most probable terms
     """
-    pictures = [(image.address, image.view) for image in images]
-    greys, warnings, described, features, winner = loaded.encoder.encode_pictures(pictures)
-    columns = image_columns(images)
-    _warn_of_pictures(loaded, images, columns, warnings, features)
+    columns = _join_columns(images)
+    features, winner = (
+        np.stack([getattr(image, name) for image in images]) for name in ("features", "winner")
+    )
+    _warn_of_pictures(loaded, images, columns, features)
     group = group_images(columns)
     model = loaded.model
     X = training_rows(features, group, loaded.classify)
@@ -146,33 +319,40 @@ def _explain_group(loaded, images, terms):
     numbers = [loaded.terms.index(term) for term in terms] or likeliest
     splits = explain_group(model, numbers, X, features, winner, scheme=loaded.classify.scheme)
     for j, split in zip(numbers, splits):
-        about = group.name[0], group.gene[0], images[0].stage_range, loaded.terms[j]
-        answer = split, float(probability[j]), bool(yes[j]), float(threshold[j])
-        side_px = max(loaded.encoder.extract.patch_px)
-        yield GroupExplanation(*about, *answer, side_px, images, greys, described)
+        yield GroupExplanation(
+            group=group.name[0],
+            gene=group.gene[0],
+            stage_range=stage_range,
+            term=loaded.terms[j],
+            split=split,
+            probability=float(probability[j]),
+            yes=bool(yes[j]),
+            threshold=float(threshold[j]),
+            patch_px=max(loaded.encoder.extract.patch_px),
+            images=images,
+        )
 
 
-def _warn_of_pictures(loaded, images, columns, warnings, features):
+def _warn_of_pictures(loaded, images, columns, features):
     """Log a warning for each picture whose terms cannot be trusted, for the reasons that annotate names.
 
     Parameters
     ----------
     loaded : StageRangeModel
-    images : list of Image
+    images : list of ExplainedImage
     columns : dict of their columns
-    warnings : list of their quality warnings
     features : float array (n_images, n_features)
     """
-    contradicted = find_stage_warnings(images)
-    unlike = [""] * len(images)
+    unlike = [[]] * len(images)
     if loaded.known:
         genes = image_gene_ids(columns)
         _, unlike = novelty_warnings(loaded.known, features, genes, columns["view"])
-    for image, quality, novelty in zip(images, warnings, unlike):
+    for image, quality, novelty in zip(images, columns["quality_warnings"], unlike):
+        name = image.columns["image"]
         if why_not := find_refusal(quality, loaded.encoder.extract.register != "none"):
-            log.warning("warning: %s: %s; annotate gives it no terms", image.name, why_not)
-        elif said := join_warnings(contradicted.get(image), novelty):
-            log.warning("warning: %s: %s", image.name, said)
+            log.warning("warning: %s: %s; annotate gives it no terms", name, why_not)
+        elif said := format_warnings([*image.warnings, *novelty]):
+            log.warning("warning: %s: %s", name, said)
 
 
 def draw_explanations(explained, folder, *, force=False):
@@ -212,16 +392,17 @@ def _pictures(explanation):
 
     All have one colour scale.  Nothing is drawn outside the outline of the embryo.
     """
-    described = enumerate(explanation.described)
-    maps = [draw_smooth_maps([explanation.split], number, patches)[0] for number, patches in described]
+    images = enumerate(explanation.images)
+    maps = [draw_smooth_maps([explanation.split], number, one.described)[0] for number, one in images]
     spreads = [cells / CELL_PX**2 for cells in maps]
     full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
     title = f"{explanation.gene or explanation.group}, stage range {explanation.stage_range}"
     answer = f"{'yes' if explanation.yes else 'no'}, probability {explanation.probability:.3f}"
     for number, spread in enumerate(spreads):
         lines = f"{title}: {explanation.term} - {answer}", format_decomposition(explanation, number)
-        grey = explanation.greys[number]
-        cells, inside = (resize_image(part, grey.shape[::-1]) for part in (spread, find_outline(grey) * 1.0))
+        image = explanation.images[number]
+        grey = image.grey
+        cells, inside = (resize_image(part, grey.shape[::-1]) for part in (spread, image.outline * 1.0))
         yield _draw(grey, cells * inside, full, patch_px=explanation.patch_px, lines=lines)
 
 
@@ -248,7 +429,7 @@ def _table_rows(explanation, names):
     explanation : GroupExplanation; names : list of the file names of its pictures
     """
     for number, (image, name) in enumerate(zip(explanation.images, names)):
-        about = name, image.name, explanation.gene, explanation.stage_range, explanation.term
+        about = name, image.columns["image"], explanation.gene, explanation.stage_range, explanation.term
         for (row, column), contribution in zip(*explanation.patches(number)):
             yield *about, f"{row:g}", f"{column:g}", f"{contribution:.9g}"
 
@@ -256,7 +437,12 @@ def _table_rows(explanation, names):
 def _picture_stems(explanation):
     """Yield the name of the picture of each image of a GroupExplanation, without its suffix."""
     for number, image in enumerate(explanation.images, 1):
-        parts = (explanation.gene or image.name, explanation.stage_range, explanation.term, str(number))
+        parts = (
+            explanation.gene or image.columns["image"],
+            explanation.stage_range,
+            explanation.term,
+            str(number),
+        )
         yield "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.")[:60] or "x" for part in parts)
 
 

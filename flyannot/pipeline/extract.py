@@ -3,37 +3,65 @@
 import logging
 import os
 from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 
 from flyannot.base.errors import FlyannotError
+from flyannot.base.quality_warnings import parse_warnings
+from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
+from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
 from flyannot.encode.encoder import Encoder
 from flyannot.files.atomic_file import atomic_write, check_outputs
 from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header
-from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.hdf5.pictures import pictures_path, read_picture_row
+from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
 from flyannot.files.output_names import FileNames
 from flyannot.files.tables import write_table
-from flyannot.images.address import address_from_name, photograph_name
+from flyannot.images.address import photograph_name
 from flyannot.images.extract import choose_stride
+from flyannot.images.options import ExtractOptions
 from flyannot.images.photograph import EmbryoBox
-from flyannot.images.picture import read_embryo_in_colour
-from flyannot.pipeline.encoding import process_images
-from flyannot.pipeline.engine.images import ImagesInParts, read_selected_images, write_part
+from flyannot.pipeline.engine.images import read_selected_images
 from flyannot.pipeline.engine.parts import remove_parts
+from flyannot.pipeline.engine.pictures import PicturesTask, PictureUse
 
 log = logging.getLogger("flyannot")
 _COLUMNS_OF_PLACES = ("image", "gene", "fbgn", "stage_range", *EmbryoBox._fields)
 _N_NAMED = 5  # images with a quality warning that a summary names
 
 
+@dataclass(frozen=True)
+class Description(PictureUse):
+    """The use of an embryo by `extract`: the descriptors of its patches.
+
+    extract : ExtractOptions; stage_ranges : tuple of the stage ranges that are selected
+    """
+
+    extract: ExtractOptions
+    stage_ranges: tuple
+
+    def take(self, image, view):
+        return Encoder(self.extract).describe(view.grey), []
+
+    def write(self, file, stage_range, columns, outputs):
+        write_descriptors(file, stage_range, columns, outputs)
+
+
 def build_task(request):
     """Build the Task that describes images by patches, for a StepRequest of `flyannot extract`."""
-    images = read_selected_images(request.inputs["data_set"][0], request.selection, request.left_out)
-    return extract_task(images, request.out, request.options)
+    images = read_selected_images(request.inputs["data_set"][0], request.selection)
+    return extract_task(
+        images,
+        request.out,
+        request.options,
+        stage_ranges=request.selection.stage_range,
+        also=request.also,
+    )
 
 
-def extract_task(images, out, options):
+def extract_task(images, out, options, *, stage_ranges=(), also=()):
     """Build the task that describes the images of a data set; unreadable ones are skipped and listed.
 
     Parameters
@@ -41,39 +69,29 @@ def extract_task(images, out, options):
     images : list of Image
     out : Path of the descriptors file
     options : ExtractOptions
+    stage_ranges : the stage ranges to which guesses are limited; empty for all
+    also : PicturesTasks of the same images, whose outputs are made at the same time
 
     Returns
     -------
-    task : Task; it raises a FlyannotError if not one image can be read
+    task : PicturesTask; it raises a FlyannotError if not one image can be read
     """
     if options.pictures:  # it may not be a folder of the images, whose pictures it could replace
         check_outputs([options.pictures], {os.path.dirname(image.file) for image in images})
-    of_stage_range = Counter(image.stage_range for image in images)
-    options = choose_stride(options, max(of_stage_range.values(), default=0))
-    header = Header("descriptors", {"extract": options.to_header()}, {})
-    in_parts = ImagesInParts(images, out, header)
-    return in_parts.task(
-        _make_part,
-        options,
+    n_images = Counter(image.stage_range for image in images)
+    n_open = n_images.pop("", 0)  # all of them may be of one stage range
+    options = choose_stride(options, n_open + max(n_images.values(), default=0))
+    return PicturesTask(
+        images,
+        out,
+        Header("descriptors", {"extract": options.to_header()}, {}),
+        Description(options, tuple(stage_ranges or STAGE_RANGES)),
+        also=also,
         summary=summarise_descriptors,
         complete=partial(_refuse_without_patches, out),
-        write_beside=partial(_write_beside, images, out, options),
-        tables=embryo_table_path(out, header.options),
+        write_beside=partial(_write_beside, out, options),
+        tables=embryo_table_path(out, {"extract": options.to_header()}),
     )
-
-
-def _make_part(part):
-    """Describe the images of an ImagePart in a worker, and write its file.
-
-    Returns the number of images.
-    """
-    encoder = Encoder(part.made_with)
-
-    def described(embryo, grey, warnings):
-        return embryo, encoder.describe(grey), warnings
-
-    made, failures = process_images(part.images, encoder, described, each=map)
-    return write_part(part, made, failures, write_descriptors)
 
 
 def _refuse_without_patches(out, file, header):
@@ -110,11 +128,11 @@ def summarise_descriptors(path):
                 f"{stage_range:>5}: {images}, {n_patches:,} of {n_candidates:,} patches kept "
                 f"({n_patches / max(1, n_candidates):.0%})"
             )
-        lines += format_warnings(stored)
+        lines += summarise_warnings(stored)
     return "\n".join(lines)
 
 
-def format_warnings(stored):
+def summarise_warnings(stored):
     """Return one line for each kind of quality warning in an open file, with the number of its images.
 
     The line names the first images.
@@ -122,10 +140,9 @@ def format_warnings(stored):
     images: dict = {}
     for stage_range in stored.stage_ranges:
         names, all_warnings = (stored.read_array(stage_range, n) for n in ("image", "quality_warnings"))
-        for name, warnings in ((n, w) for n, w in zip(names, all_warnings) if w):
-            for warning in warnings.split(", "):
-                kind, _, more = warning.partition(": ")
-                images.setdefault(kind, []).append(f"{name} ({more})" if more else name)
+        for name, warnings in zip(names, all_warnings):
+            for kind, detail in parse_warnings(warnings):
+                images.setdefault(kind, []).append(f"{name} ({detail})" if detail else name)
     lines = []
     for kind, names in images.items():
         more = f" and {len(names) - _N_NAMED:,} more" if len(names) > _N_NAMED else ""
@@ -144,26 +161,31 @@ def embryo_table_path(out, options):
     return {table: ("image", *EmbryoBox._fields)} if options.get("extract", {}).get("many") else {}
 
 
-def _write_beside(images, out, options):
-    """Write the table of embryos and the pictures of `options.pictures` beside a descriptors file."""
+def _write_beside(out, options):
+    """Write the table of embryos and the pictures of `options.pictures` beside a descriptors file.
+
+    Pictures that several genes share are named in the log.
+    """
     write_embryo_table(out)
+    with open_stored_file(out) as stored:
+        of_ranges = [read_image_metadata(stored, s) for s in stored.stage_ranges]
+    names = ("image", "gene", "fbgn", "picture_digest")
+    warn_of_repeated_pictures(out, {n: [value for c in of_ranges for value in c[n]] for n in names})
     if options.pictures is None:
         return
-    from PIL import Image  # imports slowly, and is rarely needed
-
-    by_name = {image.name: image for image in images}
-    with open_stored_file(out) as stored:
-        names = sorted(name for s in stored.stage_ranges for name in stored.read_array(s, "image"))
     file_names = FileNames()
-    paths = {name: options.pictures / file_names.choose(name, ".png") for name in names}
-    check_outputs(paths.values(), [image.file for image in images])
-    for name, path in paths.items():
-        image = by_name.get(name) or by_name[photograph_name(name)]
-        if path.name != f"{name.replace('/', '_')}.png":
-            log.info("note: %s is the picture of %s", path, name)
-        with atomic_write(path, keep_same=True) as beside:
-            pixels = read_embryo_in_colour(address_from_name(image.file, name), options)
-            Image.fromarray(pixels).save(beside, format="PNG")
+    with open_stored_file(pictures_path(out), "pictures") as stored:
+        places = [
+            (name, s, row)
+            for s in stored.stage_ranges
+            for row, name in enumerate(stored.read_array(s, "image"))
+        ]
+        for name, s, row in sorted(places):
+            path = options.pictures / file_names.choose(name, ".jpg")
+            if path.name != f"{name.replace('/', '_')}.jpg":
+                log.info("note: %s is the picture of %s", path, name)
+            with atomic_write(path, keep_same=True) as beside:
+                beside.write_bytes(read_picture_row(stored, s, row).jpeg)
 
 
 def write_embryo_table(out):

@@ -3,20 +3,19 @@
 Pooling images gives the same features as `extract` followed by `pool`, but stores no descriptors.
 """
 
-from collections import Counter
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
+from pathlib import Path
 
 from flyannot.base.errors import DataError, InputError
-from flyannot.base.stage_ranges import NO_STAGE_RANGE, STAGE_RANGES
+from flyannot.base.stage_ranges import NO_STAGE_RANGE
 from flyannot.base.text import pluralise
 from flyannot.dataset.paths import TABLE_SUFFIXES
-from flyannot.encode.encoder import INEXACT, add_inexact_warning, batch_images
+from flyannot.encode.encoder import INEXACT, batch_images, inexact_warnings
 from flyannot.encode.options import PoolOptions
-from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.features import write_features
 from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.header import Header, add_step_options, step_chain
@@ -24,10 +23,11 @@ from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, r
 from flyannot.files.hdf5.supplied import resolve_model_path
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.files.matrix import is_matrix_file
+from flyannot.images.options import ExtractOptions
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
-from flyannot.pipeline.encoding import encode_images, load_encoder
-from flyannot.pipeline.engine.images import ImagesInParts, read_selected_images, write_part
+from flyannot.pipeline.encoding import load_encoder
+from flyannot.pipeline.engine.images import list_stage_ranges, read_selected_images
 from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
     digests_by_path,
@@ -37,9 +37,10 @@ from flyannot.pipeline.engine.inputs import (
     read_options,
     require_known_chain,
 )
-from flyannot.pipeline.engine.parts import OutputPart, create_part, cut_into_parts, part_path, select_share
+from flyannot.pipeline.engine.parts import build_stored_image_parts, create_part, list_stored_images
+from flyannot.pipeline.engine.pictures import PicturesTask, PictureUse
 from flyannot.pipeline.engine.task import PartsTask
-from flyannot.pipeline.extract import format_warnings, write_embryo_table
+from flyannot.pipeline.extract import embryo_table_path, summarise_warnings, write_embryo_table
 
 
 def build_task(request):
@@ -55,7 +56,7 @@ def build_task(request):
             fix=f"flyannot code {sources[0]} {dictionary} -o codes.h5",
         )
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
-        images = read_selected_images(sources[0], request.selection, request.left_out)
+        images = read_selected_images(sources[0], request.selection)
         return pool_images_task(images, dictionary, request.out, request.options)
     if request.selection.view and not request.is_in_run:
         raise InputError(
@@ -91,18 +92,11 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
         _require_same_descriptors(files, atoms)
         chosen = choose_stage_ranges([atoms], chosen)
         digests = digests_by_path(files)
-        cut = cut_into_parts(_list_images(files, chosen))
+        groups = list_stored_images(files, chosen)
         header = _header(atoms, options, chosen, {"descriptors": list(digests.values())})
-
-    def parts(share):
-        made_with = digests, dictionary, options
-        chosen = select_share(list(enumerate(cut)), share)
-        return [_build_part(header, number, images, out, made_with) for number, images in chosen]
-
-    made_from = [*paths, dictionary]
-    return PartsTask(
-        out, lambda _=(): header, parts, _pool_descriptors, made_from, summary=summarise_features
-    )
+    made_with = digests, dictionary, options
+    parts = partial(build_stored_image_parts, out, header, groups, made_with, [dictionary])
+    return PartsTask(out, header, parts, _pool_descriptors, [*paths, dictionary], summary=summarise_features)
 
 
 def pool_images_task(images, dictionary, out, options):
@@ -119,19 +113,52 @@ def pool_images_task(images, dictionary, out, options):
     -------
     task : Task; it raises a FlyannotError if not one image can be read
     """
-    n_images = Counter(image.stage_range for image in images)
     with _open_atoms(dictionary) as atoms:
-        chosen = choose_stage_ranges([atoms], [s for s in STAGE_RANGES if s in n_images])
-        images = [image for image in images if image.stage_range in chosen]
+        chosen = choose_stage_ranges([atoms], list_stage_ranges(images))
+        images = [image for image in images if image.stage_range in ("", *chosen)]
         require_known_chain(atoms)
         header = _header(atoms, options, chosen, {})
-    return ImagesInParts(images, out, header).task(
-        _pool_images,
-        (dictionary, options),
-        [dictionary],
-        summary=partial(summarise_features, more=format_warnings),
+        use = Pooling(read_options(atoms, ExtractOptions), tuple(chosen), dictionary, atoms.digest, options)
+    return PicturesTask(
+        images,
+        out,
+        header,
+        use,
+        files=[dictionary],
+        summary=partial(summarise_features, more=summarise_warnings),
         write_beside=partial(write_embryo_table, out),
+        tables=embryo_table_path(out, header.options),
     )
+
+
+@dataclass(frozen=True)
+class Pooling(PictureUse):
+    """The use of an embryo by `pool`: its pooled features.
+
+    extract : ExtractOptions of the dictionary; stage_ranges : tuple of its stage ranges
+    dictionary : Path of the dictionary file, and digest : its digest
+    options : PoolOptions
+    """
+
+    extract: ExtractOptions
+    stage_ranges: tuple
+    dictionary: Path
+    digest: str
+    options: PoolOptions
+
+    def load(self, stage_ranges):
+        for stage_range in stage_ranges:
+            self._encoder(stage_range)
+
+    def take(self, image, view):
+        pooled = self._encoder(image.stage_range).encode(view.grey, image.view)
+        return pooled, inexact_warnings(pooled)
+
+    def write(self, file, stage_range, columns, outputs):
+        write_features(file, stage_range, columns, outputs, self._encoder(stage_range).D)
+
+    def _encoder(self, stage_range):
+        return load_encoder(self.dictionary, self.digest, stage_range, self.options)
 
 
 @contextmanager
@@ -188,53 +215,16 @@ def _require_same_descriptors(files, atoms):
         )
 
 
-def _list_images(files, chosen):
-    """Return all images of descriptors files as tuples (path, stage range, index in the stage range).
-
-    files : list of StoredFile; chosen : the stage ranges
-    """
-    return [
-        (file.path, stage_range, i)
-        for stage_range in chosen
-        for file in files
-        if stage_range in file.stage_ranges
-        for i in range(len(file.datasets(stage_range)["image"]))
-    ]
-
-
-def _build_part(header, number, images, out, made_with):
-    """Build the OutputPart of consecutive images of descriptors files.
-
-    Parameters
-    ----------
-    header : Header of the output
-    number : int, the number of the part
-    images : list of tuples, as `_list_images` returns
-    out : Path of the output
-    made_with : data that the worker needs
-    """
-    path, first_range, first = images[0]
-    _, last_range, last = images[-1]
-    return OutputPart(
-        images=images,
-        header=header,
-        path=part_path(out, json_digest([header.options, header.inputs, number])),
-        made_with=made_with,
-        name=f"the images {first + 1} of {first_range} to {last + 1} of {last_range} in {path}",
-        files=[made_with[1], *{path for path, _, _ in images}],
-    )
-
-
 def _pool_descriptors(part):
     """Compute the features of the images of an OutputPart from descriptors in a worker; write its file."""
     digests, dictionary, options = part.made_with
     digest = part.header.inputs["dictionary"][0]
     with create_part(part) as file:
-        for stage_range, its_images in groupby(part.images, key=itemgetter(1)):
+        for stage_range, its_images in groupby(part.images, attrgetter("stage_range")):
             encoder = load_encoder(dictionary, digest, stage_range, options)
             columns, pooled = [], []
-            for path, images in groupby(its_images, key=itemgetter(0)):
-                numbers = [i for _, _, i in images]  # consecutive, as parts are
+            for path, images in groupby(its_images, attrgetter("file")):
+                numbers = [image.row for image in images]  # consecutive, as parts are
                 stored = open_cached_file(path, "descriptors", digests[path])
                 rows = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_metadata(*rows))
@@ -244,23 +234,12 @@ def _pool_descriptors(part):
                     for _ in encoded:
                         report_item()
             joined = {name: [value for some in columns for value in some[name]] for name in columns[0]}
-            joined["quality_warnings"] = list(map(add_inexact_warning, joined["quality_warnings"], pooled))
+            joined["quality_warnings"] = [
+                (*warnings, *inexact_warnings(image))
+                for warnings, image in zip(joined["quality_warnings"], pooled)
+            ]
             write_features(file, stage_range, joined, pooled, encoder.D)
     return len(part.images)
-
-
-def _pool_images(part):
-    """Compute the features of the images of an OutputPart from pictures in a worker; write its file."""
-    dictionary, options = part.made_with
-    digest = part.header.inputs["dictionary"][0]
-    stage_ranges = {image.stage_range for image in part.images}
-    encoders = {s: load_encoder(dictionary, digest, s, options) for s in stage_ranges}
-
-    def write(file, stage_range, columns, pooled):
-        write_features(file, stage_range, columns, pooled, encoders[stage_range].D)
-
-    made, failures = encode_images(part.images, encoders)
-    return write_part(part, made, failures, write)
 
 
 def summarise_features(out, *, more=lambda stored: ()):

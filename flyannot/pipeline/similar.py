@@ -1,26 +1,25 @@
 """Look-alikes: queries, genes and images found in features.h5, and their table."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.dataset.images import find_pictures, list_wanted_pictures
-from flyannot.dataset.paths import resolve_path
 from flyannot.encode.groups import Groups, group_images
 from flyannot.encode.similarity import build_image_index, find_most_similar
 from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.files.tables import format_table
 from flyannot.images.address import embryo_name, image_path, split_address
-from flyannot.images.picture import read_embryo_candidates
+from flyannot.images.embryo import Embryo, open_picture
+from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.encoding import build_encoder
-from flyannot.pipeline.engine.inputs import is_imported, read_curated_annotations
+from flyannot.pipeline.engine.inputs import is_imported, read_curated_annotations, read_options
 from flyannot.pipeline.engine.task import write_text_output
-from flyannot.pipeline.runs.configuration import read_record, read_recorded_data_set
+from flyannot.pipeline.learned_tables import read_run_annotations
 
 COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
 
@@ -86,8 +85,7 @@ def write_search_results(out, results, index, *, force=False):
     """
     text = format_table(COLUMNS, (row for result in results for row in _rows(result, index)))
     pictures = (result.query.picture for result in results)
-    named = [index.stored.path, *(image_path(picture) for picture in pictures if picture)]
-    write_text_output(out, text, chain(named, index.picture_paths()), force=force)
+    write_text_output(out, text, [index.stored.path, *filter(None, pictures)], force=force)
 
 
 def _rows(result, index):
@@ -112,7 +110,7 @@ class SimilarityQuery:
     stage_range : str
     place : float array (n_axes,), its coordinates in the ImageIndex of the stage range
     own_groups, own_images : indices of the groups and images that are not searched
-    picture : address of a new picture, or None
+    picture : Path of the file of a new picture, or None
     """
 
     text: str
@@ -143,7 +141,7 @@ class SimilarityIndex:
     Parameters
     ----------
     stored : StoredFile of features
-    data_set : Path of the folder with the pictures; None for the folder that the run's record names
+    data_set : Path of the folder with the curated terms; None for those that the run learned from
     """
 
     def __init__(self, stored, data_set=None):
@@ -176,17 +174,6 @@ class SimilarityIndex:
         return SimilarityQuery(
             text, stage_range, place, [self.groups[stage_range].group_numbers[number]], [number]
         )
-
-    def path_of(self, stage_range, number):
-        """Return the Path of the picture of an image; None if it was not found.
-
-        number : int, the index of the image in the stage range
-        """
-        return self._pictures.paths.get(self.columns[stage_range]["image"][number])
-
-    def picture_paths(self):
-        """Yield the paths of the pictures of the file that exist."""
-        yield from map(image_path, self._pictures.paths.values())
 
     def groups_without_terms(self, stage_range, lacks, has):
         """Return the numbers of the groups that do not certainly lack and have some curated terms.
@@ -224,34 +211,20 @@ class SimilarityIndex:
 
     @cached_property
     def _annotations(self):
-        """The curated terms of the named data set; otherwise of the run, with its corrections."""
+        """The curated terms of the named data set; otherwise those that the run learned from."""
         if self._data_set:
             return read_curated_annotations(self._data_set)[0]
-        place = self._pictures.place
-        if place is None:
+        annotations = read_run_annotations(self.stored.path.absolute().parent)
+        if annotations is None:
             raise InputError(
-                "the folder with annotations.csv is not found",
+                f"there are no curated terms beside {self.stored.path}",
                 fix="name the data set folder: --data-set FOLDER",
             )
-        record = read_record(self._folder) or {}
-        corrections = record.get("train", {}).get("corrections", [])
-        paths = [resolve_path(self._folder, path) for path in corrections]
-        return read_curated_annotations(place, corrections=paths)[0]
-
-    @property
-    def _folder(self):
-        """The folder of the file."""
-        return self.stored.path.absolute().parent
-
-    @cached_property
-    def _pictures(self):
-        """The pictures of the file, as `find_pictures` returns them."""
-        named = self._data_set or read_recorded_data_set(self._folder)
-        return find_pictures(list_wanted_pictures(self.stored), self._folder, named)
+        return annotations
 
 
 def _find_queries(text, index, stage_ranges):
-    """Return the list of Queries that a text of the user names, one for each stage range.
+    """Return the list of SimilarityQueries that a text of the user names, one for each stage range.
 
     text : name of an image or a gene, or path of a picture; index : SimilarityIndex
     """
@@ -259,6 +232,11 @@ def _find_queries(text, index, stage_ranges):
     if image is None and image_path(text).is_file():
         return _encode_picture(text, index, stage_ranges)
     found = [image] if image else _find_gene(text, index)
+    return _make_queries(text, index, index.query_image if image else index.query_group, found, stage_ranges)
+
+
+def _make_queries(text, index, make_query, found, stage_ranges):
+    """Return the queries for some (stage range, number) that were found, limited to some stage ranges."""
     chosen = [(s, number) for s, number in found if not stage_ranges or s in stage_ranges]
     if not chosen:
         there = ", ".join(s for s, _ in found)
@@ -266,23 +244,14 @@ def _find_queries(text, index, stage_ranges):
             f"{text} is in stage range {there} of {index.stored.path}, not in {', '.join(stage_ranges)}",
             fix="leave out --stage-range, or name another",
         )
-    make_query = index.query_image if image else index.query_group
     return [make_query(text, s, number) for s, number in chosen]
 
 
 def _find_image(text, index):
-    """Return (stage range, index) of an image of the file, by its name or its picture; or None."""
+    """Return (stage range, number) of an image of the file by its name; None if it has no such image."""
     for s, columns in index.columns.items():
         if text in columns["image"]:
             return s, columns["image"].index(text)
-    path = Path(text)
-    file = image_path(text)
-    if file.is_file():
-        for s, columns in index.columns.items():
-            for number, name in enumerate(columns["image"]):
-                known = index.path_of(s, number) if Path(name).name == path.name else None
-                if known and image_path(known).samefile(file):
-                    return s, number
     return None
 
 
@@ -309,45 +278,70 @@ def _find_gene(text, index):
 
 
 def _encode_picture(text, index, stage_ranges):
-    """Return the queries for a new picture, which is encoded like the images of the file."""
+    """Return the queries for a picture, which is encoded like the images of the file.
+
+    A picture with the same bytes as one of the file is that image.
+    """
     stored = index.stored
+    path = image_path(text)
+    extract = None if index.is_imported else read_options(stored, ExtractOptions)
+    with open_picture(path) as opened:
+        digest = opened.digest(text)
+        known = [
+            (s, number)
+            for s, columns in index.columns.items()
+            for number, other in enumerate(columns["picture_digest"])
+            if other == digest and columns["image"][number].endswith(_behind_file(text))
+        ]
+        if known:
+            return _make_queries(text, index, index.query_image, known[:1], stage_ranges)
+        _refuse_unclear_stage_range(text, index, stage_ranges)
+        address = _choose_embryo(text, opened, extract)
+        embryo = Embryo(opened.read_picture(address, extract.plane), is_cut_out=extract.multiple_embryos)
+    queries = []
+    for s in stage_ranges or index.groups:
+        features = build_encoder(stored, s).encode(embryo.view(extract).grey).features
+        place = index.collection(s).coordinates(features[None])[0]
+        queries.append(SimilarityQuery(text, s, place, picture=path))
+    return queries
+
+
+def _behind_file(address):
+    """Return the part of an address after its file, such as "#z=5"."""
+    return os.fspath(address)[len(os.fspath(image_path(address))) :]
+
+
+def _refuse_unclear_stage_range(text, index, stage_ranges):
+    """Raise an InputError unless a new picture can be encoded for the stage ranges that are searched."""
     present = list(index.groups)
     missing = [s for s in stage_ranges if s not in present]
     if missing or (not stage_ranges and len(present) > 1):
-        why = f"{stored.path} holds stage ranges {', '.join(present)}, " + (
+        why = f"{index.stored.path} holds stage ranges {', '.join(present)}, " + (
             f"not {missing[0]}" if missing else f"and the stage range of {text} is not known"
         )
         raise InputError(why, fix=f"add --stage-range {present[0]}, or another of them")
     if index.is_imported:
         raise InputError(
-            f"the features of {stored.path} were imported, and flyannot cannot compute them for {text}",
+            f"the features of {index.stored.path} were imported, and flyannot cannot compute them for {text}",
             fix="name an image or a gene of the file",
         )
-    encoders = {s: build_encoder(stored, s) for s in stage_ranges or present}
-    picture = Path(_choose_embryo(Path(text), next(iter(encoders.values())).extract))
-    queries = []
-    for s, encoder in encoders.items():
-        features = encoder.encode(encoder.read(picture)[0]).features
-        place = index.collection(s).coordinates(features[None])[0]
-        queries.append(SimilarityQuery(text, s, place, picture=picture))
-    return queries
 
 
-def _choose_embryo(path, extract):
-    """Return the address of the only embryo on a photograph; the path itself if embryos are not searched for.
+def _choose_embryo(address, opened, extract):
+    """Return the address of the only embryo on a photograph; the address itself if none is searched for.
 
-    path : of the picture; extract : ExtractOptions of the features file
+    opened : PictureFile; extract : ExtractOptions of the features file
     """
-    if not extract.multiple_embryos or split_address(path)[2] is not None:
-        return path
-    embryos = enumerate(read_embryo_candidates(path, extract.plane), 1)
+    if not extract.multiple_embryos or split_address(address)[2] is not None:
+        return address
+    embryos = enumerate(opened.find_embryos(address, extract.plane), 1)
     numbers = [number for number, embryo in embryos if not embryo.why_not]
     if len(numbers) != 1:
         others = ", ".join(map(str, numbers))
         raise InputError(
-            f"{path} shows {len(numbers)} embryos that can be used",
-            fix=f"name one: {embryo_name(path, numbers[0])}, or another of {others}"
+            f"{address} shows {len(numbers)} embryos that can be used",
+            fix=f"name one: {embryo_name(address, numbers[0])}, or another of {others}"
             if numbers
             else "name a photograph with whole embryos that do not touch each other",
         )
-    return embryo_name(path, numbers[0])
+    return embryo_name(address, numbers[0])

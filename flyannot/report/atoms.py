@@ -4,14 +4,14 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from flyannot.base.errors import DataError
 from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.images.geometry import resize_image
-from flyannot.images.options import ExtractOptions
-from flyannot.images.picture import read_embryo
+from flyannot.images.shown import encode_jpeg
 from flyannot.jobs.executor import map_ordered
-from flyannot.pipeline.engine.inputs import is_imported, read_described_patches, read_options
-from flyannot.report.drawing import encode_jpeg, to_data_url
+from flyannot.pipeline.engine.inputs import is_imported, read_described_patches
+from flyannot.pipeline.stored_pictures import grey_levels
+from flyannot.report.drawing import to_data_url
 from flyannot.report.templates import render
 
 _N_ATOMS = 48
@@ -60,17 +60,25 @@ def find_most_used_atoms(run, stage_range):
     strongest, cells = _strongest_features(features, stage_range)
     n_images, n_atoms = strongest.shape
     names = features.read_array(stage_range, "image")
-    paths = run.pictures.paths
+    columns = read_image_metadata(features, stage_range)
     rows = {name: row for row, name in enumerate(described.read_array(stage_range, "image"))}
+
+    @lru_cache(maxsize=128)
+    def read_grey(image):
+        """Return the grey levels of an image; the last 128 stay in memory."""
+        return grey_levels(run.pictures.find(stage_range, columns, image))
+
     shown = []
     for atom in np.argsort(-strongest.sum(axis=0), kind="stable")[:_N_ATOMS].tolist():
         patches = []
         for image in np.argsort(-strongest[:, atom], kind="stable")[: 2 * _N_PATCHES].tolist():
             name = names[image]
-            if strongest[image, atom] > 0 and name in paths and name in rows and len(patches) < _N_PATCHES:
+            is_shown = name in rows and run.pictures.has(stage_range, columns, image)
+            if strongest[image, atom] > 0 and is_shown and len(patches) < _N_PATCHES:
                 column = int(cells[image, atom]) * n_atoms + atom
                 winner = int(features.read_image_rows(stage_range, image, image + 1)[1][0, column])
-                patches += _read_patch(paths[name], described, stage_range, rows[name], winner)
+                grey = read_grey(image)
+                patches.append(_cut_patch(grey, described, stage_range, rows[name], winner))
         url = to_data_url(encode_jpeg(np.hstack(patches))) if patches else ""
         shown.append((atom, int((strongest[:, atom] > 0).sum()), len(patches), url))
     has_patches = any(url for *_, url in shown)
@@ -92,25 +100,24 @@ def _strongest_features(stored, stage_range):
     return np.concatenate(largest), np.concatenate(cells)
 
 
-def _read_patch(path, described, stage_range, image, patch):
-    """Read one patch from the picture at `path` as grey levels, scaled to the size shown on the page.
+def _cut_patch(grey, described, stage_range, image, patch):
+    """Cut one patch out of the grey levels of a picture, scaled to the size shown on the page.
 
-    `described` is the open descriptors file. `image` is the row of the image in that file, and `patch` the
-    index of the patch in the image. Returns a list with one uint8 array (height, width), or [] if the
-    picture is unreadable.
+    Parameters
+    ----------
+    grey : float array (height, width)
+    described : open descriptors file
+    stage_range : str
+    image : int, the row of the image in that file
+    patch : int, the index of the patch in the image
+
+    Returns
+    -------
+    uint8 array (_PATCH_PX, _PATCH_PX)
     """
-    try:
-        grey = _read_grey(path, read_options(described, ExtractOptions))
-    except DataError:
-        return []
     patches = next(read_described_patches(described, stage_range, image, image + 1))
     side = int(patches.patch_px[patch])
-    top, left = np.rint(patches.centres_px[patch] - side / 2).astype(int)
+    corner = np.rint(patches.centres_px[patch] - side / 2).astype(int)
+    top, left = np.clip(corner, 0, np.array(grey.shape) - side)  # a step may have moved the patch
     scaled = resize_image(grey[top : top + side, left : left + side], (_PATCH_PX, _PATCH_PX))
-    return [np.rint(scaled).astype(np.uint8)]
-
-
-@lru_cache(maxsize=128)
-def _read_grey(path, options):
-    """Read the embryo in a picture as grey levels; the last 128 pictures stay in memory."""
-    return read_embryo(path, options)[0]
+    return np.rint(scaled).astype(np.uint8)

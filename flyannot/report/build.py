@@ -2,21 +2,16 @@
 
 from contextlib import ExitStack
 from dataclasses import asdict
-from functools import partial
-from pathlib import Path
 from shlex import quote
 
-from flyannot.base.errors import DataError, InputError
+from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
-from flyannot.dataset.paths import relative_path
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.supplied import supplied_digests
-from flyannot.images.options import ExtractOptions
-from flyannot.images.picture import read_embryo_in_colour
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.engine.failures import split_failure
-from flyannot.pipeline.engine.inputs import has_synthetic_images, is_imported, read_options
+from flyannot.pipeline.engine.inputs import has_synthetic_images
 from flyannot.pipeline.engine.task import Outcome, Task
 from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.runs.configuration import RECORD
@@ -41,33 +36,29 @@ _SYNTHETIC = (
 
 def build_task(request):
     """Build the ReportTask that writes the report page of a run, for a `StepRequest`."""
-    return ReportTask(request.out.parent, request.out, request.inputs["data_set"][0], request.options)
+    return ReportTask(request.out.parent, request.out, None, request.options)
 
 
 def build_prediction_page_task(request, task):
     """Build the ReportTask that writes NAME.html beside the predictions file NAME.h5.
 
-    `request` is the `StepRequest` of the annotate step; its output is NAME.h5, which `task` makes. If
-    its only input is a folder, pictures and curated terms are taken from that folder.
+    `request` is the `StepRequest` of the annotate step; its output is NAME.h5, which `task` makes.
     """
     out = request.out
-    first, *others = request.inputs["images"]
-    data_set = None if others or not first.is_dir() else first
     options = ReportOptions(ontology=request.options.ontology)
-    banners = [*describe_skipped(task.left_out), *map(to_sentence, task.notes)]
+    banners = list(map(to_sentence, task.notes))
     model = request.inputs["model"][0]
-    return ReportTask(out, out.with_suffix(".html"), data_set, options, model=model, banners=banners)
+    return ReportTask(out, out.with_suffix(".html"), None, options, model=model, banners=banners)
 
 
 class ReportTask(Task):
-    """The task that writes an HTML report page on a run or on a predictions file.
+    """The task that writes an HTML report page on a run or on a predictions file, from its files alone.
 
     Parameters
     ----------
     folder : Path of the output folder of the run, or of the predictions file
     out : Path of the page to write
-    data_set : Path of the data set folder with the pictures and curated terms; None for the data set that
-        the record of the run names
+    data_set : Path of a data set folder with curated terms, for files that no run made; None otherwise
     options : ReportOptions
     model : Path of the model that made the predictions file, if it is known
     banners : list of sentences that the top of the page has besides its own
@@ -113,47 +104,34 @@ class ReportTask(Task):
         with ExitStack() as stack:
             run, ids, wanted = self._open(stack)
             shown = {s: run.shown_groups(s) for s in run.stage_ranges}
+            missing = describe_missing_pictures(run, shown)
             with limit_blas_threads(), execution.workers.threads():  # stage ranges side by side
                 page = _build_page(run, ids, shown, wanted)
                 groups = RunGroups(run, shown, ReviewSelector(run.scores))
-            page.banners.extend(self._banners)
-            reads = [file.path for file in run.files.values()] + list(filter(None, [run.pictures.place]))
-            how = {"read_pixels": partial(_read_pixels, _picture_options(run)), "reads": reads}
-            beside = write_page(self.path, page, groups, execution=execution, **how)
+            page.banners.extend([*missing, *self._banners])
+            reads = [file.path for file in run.files.values()]
+            beside = write_page(self.path, page, groups, execution=execution, reads=reads)
         said = [f"its images are in {beside}: keep this folder beside the page"] if beside else []
-        return Outcome(self.path, True, "\n".join([*describe_pictures(run), *said]))
+        return Outcome(self.path, True, "\n".join([*missing, *said]))
 
 
-def describe_pictures(run):
-    """Describe how many pictures of a `Run` were found, and how the user can supply missing ones.
+def describe_missing_pictures(run, shown):
+    """Return a list with a sentence on the pictures of a `Run` that its files lack; [] if they lack none.
 
-    Returns a list with one sentence, or [] if the run needs no pictures.
+    shown : dict from stage range to the list that `Run.shown_groups` returns
     """
-    if not run.pictures.n_wanted:
+    missing = [
+        columns["image"][i]
+        for s, parts in shown.items()
+        for columns, groups, _ in parts
+        for rows in groups.rows
+        for i in rows
+        if not run.pictures.has(s, columns, i)
+    ]
+    if not missing:
         return []
-    found = len(run.pictures.paths)
-    line = f"{found:,} of {pluralise(run.pictures.n_wanted, 'picture')} found"
-    if found:
-        line += f", in {Path(relative_path(run.pictures.place, run.folder)).as_posix()}"
-    if found < run.pictures.n_wanted:
-        named = run.files["predictions"].path if run.is_single else run.folder.absolute()
-        line += f"; name the folder that has them: flyannot report {named.name} --data-set FOLDER"
-    return [line]
-
-
-def _picture_options(run):
-    """Return the ExtractOptions by which the pictures of a `Run` were read, or the defaults."""
-    described = run.files.get("descriptors") or run.files.get("model")
-    is_known = described and not is_imported(described)
-    return read_options(described, ExtractOptions) if is_known else ExtractOptions()
-
-
-def _read_pixels(options, path):
-    """Read the embryo in the picture at `path`, as `read_embryo_in_colour`; None if it is unreadable."""
-    try:
-        return read_embryo_in_colour(path, options)
-    except DataError:
-        return None
+    have = pluralise(len(missing), "picture is", "pictures are")
+    return [f"{have} missing, such as {missing[0]}: keep the files NAME-pictures.h5 beside the others."]
 
 
 def _build_page(run, ids, shown, wanted):
@@ -176,7 +154,6 @@ def _build_page(run, ids, shown, wanted):
     banners += describe_reliability(learned)
     banners += describe_other_stage_ranges([columns["quality_warnings"] for columns, _, _ in parts])
     banners += describe_skipped(run.files["predictions"].failures if "predictions" in run.files else ())
-    banners += describe_pictures(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
     banners += [to_sentence(note) for note in scores.get("notes", ()) if note.startswith("warning")]
     answers = run.files.get("predictions")
     return Page(
@@ -202,11 +179,11 @@ def describe_other_stage_ranges(warnings):
     `warnings` has a list for each stage range, the quality warnings of its pictures. Returns a list with one
     text, or [] if no picture does.
     """
-    texts = [text for of_range in warnings for text in of_range]
-    n = sum(LOOKS_LIKE in text for text in texts)
+    of_images = [of_image for of_range in warnings for of_image in of_range]
+    n = sum(any(warning.kind == LOOKS_LIKE for warning in of_image) for of_image in of_images)
     if not n:
         return []
-    look = f"{n:,} of {pluralise(len(texts), 'picture')} {'looks' if n == 1 else 'look'}"
+    look = f"{n:,} of {pluralise(len(of_images), 'picture')} {'looks' if n == 1 else 'look'}"
     return [f"{look} like another stage range than the given one, for which the terms were predicted."]
 
 

@@ -4,36 +4,18 @@ Coordinates of a chart are computed here. A template draws the chart, and the st
 """
 
 import base64
-import io
 
 import numpy as np
 
 from flyannot.images.geometry import load_opencv
-from flyannot.images.registration import find_outline
 from flyannot.report.templates import render
 
-_QUALITY = 76  # of a JPEG
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 328, 12, 254  # edges of a chart in pixels
 
 
-def encode_jpeg(pixels):
-    """Return pixels, uint8 (height, width) or (height, width, 3), as the bytes of a JPEG."""
-    from PIL import Image
-
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "JPEG", quality=_QUALITY, optimize=True)
-    return file.getvalue()
-
-
-def trace_outline(pixels):
-    """Trace the outline of the embryo in a picture, and return it as a CSS polygon; "" if none is found.
-
-    `pixels` are as in `encode_jpeg`.
-    """
-    from PIL import Image
-
+def trace_outline(mask):
+    """Trace the outline of an embryo, a bool array, as a CSS polygon; "" if no embryo is found."""
     cv2 = load_opencv()
-    mask = find_outline(np.asarray(Image.fromarray(pixels).convert("L"), float))
     if mask.all():
         return ""
     contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
@@ -47,13 +29,9 @@ def to_data_url(jpeg_bytes):
     return f"data:image/jpeg;base64,{base64.b64encode(jpeg_bytes).decode()}"
 
 
-def pack_map(cells, full):
-    """Quantise a map of contributions to signed bytes, and return them as base64 text.
-
-    `cells` is a float array with one contribution per grid cell. The contribution `full` becomes 127.
-    """
-    levels = np.clip(np.rint(cells / full * 127), -127, 127).astype(np.int8)
-    return base64.b64encode(levels.tobytes()).decode()
+def pack_map(cells):
+    """Return a map of contributions, an int8 array, as base64 text."""
+    return base64.b64encode(cells.tobytes()).decode()
 
 
 def draw_curve(heights, low, high, xs, x_name, y_name, *, summary, chance):

@@ -8,10 +8,10 @@ not marked.
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import Path
 
 import numpy as np
 
+from flyannot.files.hdf5.pictures import ShownPicture
 from flyannot.jobs.executor import map_ordered
 from flyannot.report.maps import ContributionMapper
 from flyannot.report.nearest import PatternIndex
@@ -104,14 +104,14 @@ class ImageEntry:
 
     name : str
     view : str, lateral, dorsal or ventral; "" if unknown
-    path : Path of the picture; None if it was not found
-    quality_warnings : str, possible faults of the picture, "" for none
+    shown : ShownPicture; None if it is missing
+    quality_warnings : tuple of QualityWarning
     """
 
     name: str
     view: str = ""
-    path: Path | None = None
-    quality_warnings: str = ""
+    shown: ShownPicture | None = None
+    quality_warnings: tuple = ()
 
 
 @dataclass
@@ -160,7 +160,7 @@ class RunGroups:
 
     def __init__(self, run, shown, queue):
         self._annotations = run.annotations
-        self._paths = run.pictures.paths
+        self._pictures = run.pictures
         self._queue = queue
         self._indexes = dict(zip(shown, map_ordered(partial(PatternIndex, run), shown)))
         self._maps = {stage_range: ContributionMapper(run, stage_range) for stage_range in shown}
@@ -180,9 +180,9 @@ class RunGroups:
         similar = self._indexes[stage_range]
         entry = GroupEntry(stage_range, groups.name[g], groups.gene[g], groups.fbgn[g])
         for i in groups.rows[g]:
-            name = columns["image"][i]
-            path = self._paths.get(name)
-            entry.images.append(ImageEntry(name, columns["view"][i], path, columns["quality_warnings"][i]))
+            shown = self._pictures.find(stage_range, columns, i)
+            name, view, warnings = (columns[n][i] for n in ("image", "view", "quality_warnings"))
+            entry.images.append(ImageEntry(name, view, shown, warnings))
         answers = list(group_answers(stage_range, groups, predicted, g)) if predicted else []
         _add_terms(entry, answers, self._annotations)
         self._queue.mark(entry.terms)

@@ -1,20 +1,20 @@
 """Maps that show where in an image a term is supported or opposed.
 
-A map needs the patches and features of an image, which are read from the files of the run. Images that are
-not in these files, such as new images that a model annotated, are encoded again from their pictures.
+A map needs the patches and features of an image, which are read from the files of the run. The maps of
+images that a model annotated from their pictures were drawn by `annotate`, and are stored with the pictures.
 """
 
 import numpy as np
 
-from flyannot.base.errors import DataError, InputError
+from flyannot.base.errors import InputError
 from flyannot.encode.groups import Groups
+from flyannot.pipeline.contribution_maps import map_contributions
 from flyannot.pipeline.engine.inputs import is_imported, read_described_patches
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.report.drawing import pack_map
-from flyannot.terms.explain import draw_smooth_maps, explain_group, require_linear
-from flyannot.terms.training_set import training_rows
+from flyannot.terms.explain import require_linear
 
-_TOLERANCE = 1e-6  # relative, between the sum of the parts and the stored decision value
+_NUMBERS = ("value", "plus", "minus", "rest", "full")  # the names of the numbers of a TermMap on the page
 
 
 class ContributionMapper:
@@ -51,8 +51,8 @@ class ContributionMapper:
         ]
         predictions = run.stored("predictions", stage_range)
         self._is_own = predictions is not None and model.digest in predictions.inputs.get("model", [])
-        if not all(self._rows) and not (self._is_own and run.pictures.paths):
-            self.why_not = "the run has neither descriptors and features nor pictures"
+        if not all(self._rows) and not self._is_own:
+            self.why_not = "the run has no descriptors and features"
             return
         self._of_model = model.path, model.digest, stage_range
         try:
@@ -79,12 +79,13 @@ class ContributionMapper:
             blurred maps by `pack_map`, one per image. `full` is their largest absolute contribution of a
             cell, drawn in full colour.
         """
-        if not self.why_not and values:
-            for find_features in (self._read_features, self._encode_pictures):
-                of_group = find_features(entry)
-                if of_group is not None and (drawn := self._explain(entry, values, *of_group)):
-                    return drawn
-        return {}
+        if self.why_not or not values:
+            return {}
+        of_group = self._read_features(entry)
+        if of_group is None:
+            return _pack(self._read_stored(entry)) if self._is_own else {}
+        group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(entry.images))])
+        return _pack(map_contributions(load_model(*self._of_model), group, values, *of_group))
 
     def _read_features(self, entry):
         """Read the patches and features of the images of a GroupEntry from the files of the run.
@@ -101,55 +102,16 @@ class ContributionMapper:
         patches = [next(read_described_patches(self._descriptors, *rows)) for rows in rows_of_images]
         return patches, *(np.concatenate(arrays) for arrays in zip(*of_images))
 
-    def _encode_pictures(self, entry):
-        """Compute what `_read_features` returns by encoding the pictures of a GroupEntry with the model.
+    def _read_stored(self, entry):
+        """Return the maps that `annotate` stored, a list with a dict for each picture of a GroupEntry."""
+        return [{} if image.shown is None else image.shown.maps for image in entry.images]
 
-        Returns None if a picture is missing or unreadable, or if another model made the predictions.
-        """
-        if not self._is_own or not all(image.path for image in entry.images):
-            return None
-        try:
-            pictures = [(image.path, image.view) for image in entry.images]
-            _, _, *of_group = load_model(*self._of_model).encoder.encode_pictures(pictures)
-        except DataError:
-            return None
-        return of_group
 
-    def _explain(self, entry, values, patches, features, winner):
-        """Return a dict, term -> packed map of its contributions.
-
-        A term is left out if its decision value cannot be reproduced from the features.
-
-        Parameters
-        ----------
-        entry : GroupEntry, the group
-        values : dict, term -> decision value in the predictions
-        patches : list of the DescribedPatches of each image
-        features, winner : arrays (n_images, n_features): features, and the number of the patch that won each
-        """
-        group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(patches))])
-        loaded = load_model(*self._of_model)
-        X = training_rows(features, group, loaded.classify)
-        known = [term for term in values if term in loaded.terms]  # others are of another model
-        numbers = [loaded.terms.index(term) for term in known]
-        splits = explain_group(loaded.model, numbers, X, features, winner, scheme=loaded.classify.scheme)
-        kept = {
-            term: split
-            for term, split in zip(known, splits)
-            if abs(split.total - values[term]) <= _TOLERANCE * max(abs(values[term]), _TOLERANCE)
-        }
-        return dict(zip(kept, self._pack(list(kept.values()), patches)))
-
-    def _pack(self, splits, patches):
-        """Yield the dict that `draw_maps` returns for each term, from a list with the Explanation of each."""
-        maps = []
-        for number, described in enumerate(patches):
-            used = [split.patch[split.image == number].max(initial=0) for split in splits]
-            if max(used, default=0) >= max(1, len(described.centres_px)):
-                raise DataError(f"the features of {self._features.path} do not fit its descriptors")
-            maps.append(draw_smooth_maps(splits, number, described))
-        for split, *of_images in zip(splits, *maps):
-            full = max(float(np.abs(cells).max()) for cells in of_images) or 1.0
-            names = ("value", "plus", "minus", "rest", "full")
-            numbers = {n: round(x, 6) for n, x in zip(names, (split.value, *split.sums, full), strict=True)}
-            yield numbers | {"cells": [pack_map(cells, full) for cells in of_images]}
+def _pack(maps):
+    """Return the dict that `draw_maps` returns, from a list with the maps of each image."""
+    packed = {}
+    for term, (numbers, _) in (maps[0] if maps else {}).items():
+        if all(term in of_image for of_image in maps):
+            named = {n: round(float(x), 6) for n, x in zip(_NUMBERS, numbers, strict=True)}
+            packed[term] = named | {"cells": [pack_map(of_image[term][1]) for of_image in maps]}
+    return packed

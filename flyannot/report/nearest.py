@@ -19,7 +19,7 @@ from flyannot.encode.similarity import (
     order_farthest_first,
 )
 from flyannot.files.hdf5.reading import read_image_metadata
-from flyannot.report.drawing import encode_jpeg
+from flyannot.images.shown import decode_jpeg, encode_jpeg
 from flyannot.terms.answers import YES
 
 N_SHOWN = 5  # look-alikes beside a gene
@@ -185,16 +185,13 @@ def draw_map(numbers, places, thumbnails):
     return encode_jpeg(_tile(thumbnails)), text
 
 
-def draw_thumbnail(pixels):
-    """Scale pixels, as in `encode_jpeg`, to a thumbnail of SMALL_PX, uint8 (height, width, 3).
-
-    Returns a grey thumbnail if `pixels` is None.
-    """
+def draw_thumbnail(shown):
+    """Draw the thumbnail of a ShownPicture, uint8 (height, width, 3) of SMALL_PX; a grey one for None."""
     from PIL import Image
 
-    if pixels is None:
+    if shown is None:
         return np.full((*SMALL_PX, 3), _NO_PICTURE, np.uint8)
-    picture = Image.fromarray(pixels).convert("RGB")
+    picture = Image.fromarray(decode_jpeg(shown.jpeg)).convert("RGB")
     return np.asarray(picture.resize(SMALL_PX[::-1], Image.Resampling.BILINEAR, reducing_gap=2))
 
 

@@ -29,13 +29,12 @@ from flyannot.files.atomic_file import explain_write_errors, write_text
 from flyannot.files.digest import json_digest
 from flyannot.files.text_files import read_first_bytes
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.picture import EITHER_WAY
-from flyannot.images.quality import PORTRAIT, POSTERIOR_LEFT
+from flyannot.images.quality import EITHER_WAY, PORTRAIT, POSTERIOR_LEFT
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
 from flyannot.jobs.shared_value import SharedValue
 from flyannot.pipeline.engine.task import Execution
-from flyannot.report.drawing import encode_jpeg, to_data_url, trace_outline
+from flyannot.report.drawing import to_data_url, trace_outline
 from flyannot.report.groups import ABSENT
 from flyannot.report.nearest import draw_map, draw_thumbnail
 from flyannot.report.templates import read_template, render
@@ -50,7 +49,7 @@ _SCRIPTS = """
     patterns_use address
 """  # in the order in which they run
 PATTERNS = "patterns"  # the section that is left out if no group has a place on a map
-# Warnings about a picture that may lie wrong.
+# Kinds of warnings about a picture that may lie wrong.
 _LIES_WRONG = (POSTERIOR_LEFT, EITHER_WAY, PORTRAIT, UNLIKE_WORDS)
 PER_CHUNK = 4
 _GROUPS_PER_TASK = 8 * PER_CHUNK  # a task writes whole chunks
@@ -98,7 +97,7 @@ class Page:
     review: ReviewSettings = ReviewSettings()
 
 
-def write_page(path, page, groups, *, read_pixels, execution=None, reads=(), page_bytes=PAGE_BYTES):
+def write_page(path, page, groups, *, execution=None, reads=(), page_bytes=PAGE_BYTES):
     """Write the report page, and a folder with its images if the page would be too large to embed them.
 
     Parameters
@@ -106,8 +105,6 @@ def write_page(path, page, groups, *, read_pixels, execution=None, reads=(), pag
     path : Path
     page : Page
     groups : sequence of GroupEntry, such as RunGroups
-    read_pixels : function
-        Takes the Path of a picture and returns its pixels, as in `encode_jpeg`; None if it is unreadable.
     execution : Execution, whose workers write the groups; None for this process alone
     reads : Paths that the workers must see
     page_bytes : int, largest size in bytes of a page that embeds its images
@@ -129,7 +126,7 @@ def write_page(path, page, groups, *, read_pixels, execution=None, reads=(), pag
     try:
         with explain_write_errors(path):
             staged.mkdir(parents=True)
-            shared = groups, read_pixels, page.ids
+            shared = groups, page.ids
             written = _write_all_groups(staged, shared, execution or Execution(), reads)
             maps = _write_maps(staged, written)
             index = _build_index([summary for summary, *_ in written], maps, page)
@@ -158,7 +155,7 @@ def _write_groups(folder, shared, numbers):
     Parameters
     ----------
     folder : Path of the new folder beside the page
-    shared : SharedValue of the groups, the function of `write_page` that reads pixels, and the TermIds
+    shared : SharedValue of the groups and the TermIds
     numbers : range of the indices of the groups; it begins with the first group of a chunk
 
     Returns
@@ -166,11 +163,11 @@ def _write_groups(folder, shared, numbers):
     list of (summary, place, thumbnail) of each group, as `_summarise`, GroupEntry and `_draw_images` have
     them
     """
-    groups, read_pixels, ids = shared.value
+    groups, ids = shared.value
     entries = map(groups.__getitem__, numbers)
     written = []
     chunk = []
-    for number, (entry, *drawn) in zip(numbers, map_ordered(partial(_draw_images, read_pixels), entries)):
+    for number, (entry, *drawn) in zip(numbers, map_ordered(_draw_images, entries)):
         jpegs, outlines, thumbnail = drawn
         sources = [f"image-{number:06d}-{i}.jpg" if jpeg else "" for i, jpeg in enumerate(jpegs)]
         for source, jpeg in zip(sources, jpegs):
@@ -185,29 +182,24 @@ def _write_groups(folder, shared, numbers):
     return written
 
 
-def _draw_images(read_pixels, entry):
+def _draw_images(entry):
     """Draw the images of a group, in a thread.
-
-    Parameters
-    ----------
-    read_pixels : function, as in `write_page`
-    entry : GroupEntry
 
     Returns
     -------
     entry : GroupEntry
-    jpegs : list with the bytes of the JPEG of each image; None if its picture is missing or unreadable
+    jpegs : list with the bytes of the JPEG of each image; None if its picture is missing
     outlines : list with the outline of each embryo as a CSS polygon; "" without a picture or without maps
-    thumbnail : uint8 array, as `draw_thumbnail` returns, of the typical image or of the first readable one;
-        None if the group has no place on a map
+    thumbnail : uint8 array, as `draw_thumbnail` returns, of the typical image or of the first one; None if
+        the group has no place on a map
     """
-    pictures = [read_pixels(image.path) if image.path else None for image in entry.images]
+    pictures = [image.shown for image in entry.images]
     has_maps = any(one.map for one in entry.terms)
-    jpegs = [None if pixels is None else encode_jpeg(pixels) for pixels in pictures]
-    outlines = [trace_outline(pixels) if has_maps and pixels is not None else "" for pixels in pictures]
-    typical = [pixels for image, pixels in zip(entry.images, pictures) if image.name == entry.typical]
-    shown = next((pixels for pixels in typical + pictures if pixels is not None), None)
-    return entry, jpegs, outlines, None if entry.place is None else draw_thumbnail(shown)
+    jpegs = [shown and shown.jpeg for shown in pictures]
+    outlines = [trace_outline(shown.outline) if has_maps and shown else "" for shown in pictures]
+    typical = [image.shown for image in entry.images if image.name == entry.typical]
+    first = next((shown for shown in typical + pictures if shown), None)
+    return entry, jpegs, outlines, None if entry.place is None else draw_thumbnail(first)
 
 
 def _render_group(entry, images, ids):
@@ -368,7 +360,7 @@ def _summarise(entry):
         "images": len(entry.images),
         "annotated": PARTLY if entry.is_partly else int(entry.annotated),
         "check": sum(bool(image.quality_warnings) for image in entry.images),
-        "lies": sum(any(said in image.quality_warnings for said in _LIES_WRONG) for image in entry.images),
+        "lies": sum(any(w.kind in _LIES_WRONG for w in image.quality_warnings) for image in entry.images),
         "unusual": None if entry.unusual is None else round(entry.unusual, 4),
         "terms": [_summarise_term(one) for one in shown],
         "no": [_summarise_term(one) for one in asked],

@@ -1,6 +1,5 @@
 """The reader of the output folder of a run: its files, its pictures and its curated terms."""
 
-import os
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,10 +7,8 @@ from pathlib import Path
 from flyannot import __version__
 from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.base.text import pluralise
-from flyannot.dataset.folder import Annotations, read_images
-from flyannot.dataset.images import FoundPictures, find_pictures, list_wanted_pictures
-from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, relative_path, resolve_path
+from flyannot.dataset.folder import Annotations
+from flyannot.dataset.paths import IMAGES, resolve_path
 from flyannot.encode.groups import group_images
 from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.reading import StoredFile, open_stored_file, read_image_metadata
@@ -20,7 +17,10 @@ from flyannot.files.hdf5.supplied import supplied_digests, supplied_path
 from flyannot.images.address import photograph_name
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.inputs import read_curated_annotations, require_known_chain
+from flyannot.pipeline.learned_tables import FOLDER as TABLES
+from flyannot.pipeline.learned_tables import list_table_images, read_run_annotations
 from flyannot.pipeline.runs.configuration import read_record
+from flyannot.pipeline.stored_pictures import StoredPictures, open_pictures
 from flyannot.report.templates import render
 from flyannot.terms.answers import read_group_predictions
 from flyannot.terms.group_outcomes import read_scores
@@ -39,7 +39,7 @@ class Run:
     scores : dict of the evaluation; None if there is none
     others : dict from the name of each further output file to its digest
     annotations : Annotations, empty if there are none
-    pictures : FoundPictures, the pictures of the images in predictions and features
+    pictures : StoredPictures, the pictures of the images in predictions and features
     notes : list of sentences on what is missing
     data_set_name : str, name of the data set folder in the record of the run; otherwise of the folder that
         the user named; otherwise of the output folder
@@ -51,7 +51,7 @@ class Run:
     scores: dict | None = None
     others: dict = field(default_factory=dict)
     annotations: Annotations = Annotations({}, {})
-    pictures: FoundPictures = FoundPictures()
+    pictures: StoredPictures = StoredPictures()
     notes: list = field(default_factory=list)
     data_set_name: str = ""
     is_single: bool = False
@@ -112,18 +112,12 @@ class Run:
         return parts
 
     def digest(self):
-        """Compute a digest of everything that the page depends on, to detect an outdated page.
-
-        Pictures enter by their relative paths, not by their content.
-        """
+        """Compute a digest of everything that the page depends on, to detect an outdated page."""
         curated = self.annotations
         tables = curated.terms_by_gene, curated.unsure, curated.known_only
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.others, annotations]
-        paths = [os.path.split(path) for path in self.pictures.paths.values()]
-        folders = {head: relative_path(os.path.join(head, "x"), self.folder)[:-1] for head in dict(paths)}
-        places = sorted(folders[head] + name for head, name in paths)
-        return json_digest([__version__, *parts, places, self.notes])
+        return json_digest([__version__, *parts, self.pictures.digests, self.notes])
 
 
 def open_run(stack: ExitStack, folder, data_set=None, model=None):
@@ -133,7 +127,7 @@ def open_run(stack: ExitStack, folder, data_set=None, model=None):
     ----------
     stack : ExitStack that will close the files
     folder : Path of the output folder or of the predictions file
-    data_set : Path of the data set folder with the pictures; None for the folder in the record of the run
+    data_set : Path of a data set folder with curated terms; None for the terms that the run learned from
     model : Path of the model that made the single predictions file; None to look among the supplied
         models, and beside the predictions
 
@@ -150,9 +144,9 @@ def open_run(stack: ExitStack, folder, data_set=None, model=None):
     """
     if folder.is_file():  # the files beside it may be of another run
         predictions = stack.enter_context(open_stored_file(folder, "predictions"))
-        pictures = _find_pictures(folder.parent, {"predictions": predictions}, data_set, None, [])
-        name = (data_set or predictions.path).name
+        pictures = stack.enter_context(open_pictures(predictions))
         files = {"predictions": predictions} | _open_model(stack, predictions, model)
+        name = predictions.path.name
         return Run(folder.parent, files, pictures=pictures, data_set_name=name, is_single=True)
     files, notes = _open_files(stack, folder)
     scores = read_scores(folder / SCORES) if (folder / SCORES).is_file() else None
@@ -173,15 +167,12 @@ def open_run(stack: ExitStack, folder, data_set=None, model=None):
     others = [name for name in others if name != STEPS[_PAGE_STEP].makes and (folder / name).is_file()]
     record = read_record(folder) or {}
     recorded = resolve_path(folder, record["data-set"]) if "data-set" in record else None
-    pictures = _find_pictures(folder, files, data_set, recorded, notes)
-    corrections = [resolve_path(folder, path) for path in record.get("train", {}).get("corrections", [])]
-    try:
-        annotations = _read_annotations(pictures.place, corrections, notes)
-    except FlyannotError as error:
-        if data_set is not None:
-            raise
+    shown = [files[kind] for kind in (*_SHOWN_KINDS, "descriptors") if kind in files]
+    pictures = stack.enter_context(open_pictures(*shown))
+    annotations = read_curated_annotations(data_set)[0] if data_set else read_run_annotations(folder, notes)
+    if annotations is None:
+        notes.append("The run has no curated terms.")
         annotations = Annotations({}, {})
-        notes.append(f"Curated terms are left out: {error.message}.")
     return Run(
         folder,
         files,
@@ -242,77 +233,19 @@ def _open_files(stack, folder):
     ]
 
 
-def _find_pictures(folder, files, data_set, recorded, notes):
-    """Find the pictures of the images that the page shows.
-
-    Parameters
-    ----------
-    folder : Path of the output folder
-    files : dict from kind to the open `StoredFile`
-    data_set : Path of the data set folder that the user named, or None
-    recorded : Path of the data set folder in the record of the run, or None
-    notes : list of sentences; one is appended if the recorded data set cannot be read
-
-    Returns
-    -------
-    FoundPictures
-
-    Raises
-    ------
-    InputError
-        If `data_set` cannot be read, or has none of the pictures.
-    """
-    wanted = set()
-    for kind in _SHOWN_KINDS:
-        wanted |= list_wanted_pictures(files.get(kind))
-    try:
-        pictures = find_pictures(wanted, folder, data_set or recorded)
-    except FlyannotError as error:
-        if data_set is not None:
-            raise
-        notes.append(f"The data set of the run cannot be read: {error.message}.")
-        pictures = FoundPictures(n_wanted=len(wanted))
-    if data_set is not None and wanted and not pictures.paths:
-        raise InputError(
-            f"{data_set} has none of the {pluralise(len(wanted), 'picture')} of {folder}",
-            fix="name the folder of the pictures, or the data set folder with its images.csv",
-        )
-    return pictures if pictures.paths else find_pictures(wanted, folder)  # moved, or never named
-
-
-def _read_annotations(place, corrections, notes):
-    """Read annotations.csv beside the pictures, and apply the corrections of the run. Returns Annotations.
-
-    `place` is the folder or file with the pictures, or None. `corrections` are Paths of tables; if one is
-    missing, none is applied. Sentences on changes and missing files are appended to the list `notes`.
-    """
-    folder = place.parent if place is not None and not place.is_dir() else place
-    if folder is None or not (corrections or has_table(folder, ANNOTATIONS)):
-        notes.append(f"There is no {ANNOTATIONS} beside the pictures: curated terms are left out.")
-        return Annotations({}, {})
-    gone = [path.name for path in corrections if not path.is_file()]
-    if gone:
-        notes.append(f"{', '.join(gone)} is missing: curated terms are shown without corrections.")
-    annotations, changes = read_curated_annotations(folder, corrections=[] if gone else corrections)
-    notes += [f"{sentence}." for sentence in changes]
-    return annotations
-
-
 def list_unshown_images(run):
     """Yield images of the data set that the page does not show, as (table name, image name, reason).
 
     Images that a step skipped are not yielded, because the output files record them with a reason.
     """
-    if run.pictures.place is None or not has_table(run.pictures.place, IMAGES):
-        return
     known = {image for stored in run.files.values() for image, _ in stored.failures}
-    for kind in _SHOWN_KINDS:
-        known |= {name for name, *_ in list_wanted_pictures(run.files.get(kind))}
+    for stored in (run.files[kind] for kind in _SHOWN_KINDS if kind in run.files):
+        known |= {name for s in stored.stage_ranges for name in stored.read_array(s, "image")}
     known |= {photograph_name(name) for name in known}
     why = "not among the images of this run: not selected, or its stage range has too few patches"
-    for image in read_images(run.pictures.place, unknown_stage=""):
-        if image.name not in known:
-            yield IMAGES, image.name, why if image.stage_range else "its row has no stage range"
+    for name, stage_range in list_table_images(run.folder / TABLES):
+        if name not in known:
+            yield IMAGES, name, why if stage_range else "its row has no stage range"
 
 
 def render_origin(run, failures, notes):

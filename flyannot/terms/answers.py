@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from flyannot.base.quality_warnings import format_warnings
 from flyannot.base.text import pluralise
 from flyannot.encode.groups import Groups
 from flyannot.files.hdf5 import predictions as store
@@ -235,7 +236,7 @@ def _quality_warnings(columns, groups):
     """
     texts = []
     for rows in groups.rows:
-        named = [(columns["image"][i], columns["quality_warnings"][i]) for i in rows]
+        named = [(columns["image"][i], format_warnings(columns["quality_warnings"][i])) for i in rows]
         shown = [f"{name}: {text}" if len(rows) > 1 else text for name, text in named if text]
         texts.append("; ".join(shown))
     return texts

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.base.quality_warnings import QualityWarning
 from flyannot.base.text import short_repr
 
 UNLIKE = 0.98  # an image with a larger rank gets a warning
@@ -133,7 +134,7 @@ def _lengths(sketch):
 
 
 def novelty_warnings(known, X, genes, views):
-    """Return the unlikeness of every image, and a warning text for each ("" for none).
+    """Return the unlikeness of every image, and a list of QualityWarnings for each.
 
     An image on which the model was trained gets no warning, even if it is unlike most others.
 
@@ -145,12 +146,13 @@ def novelty_warnings(known, X, genes, views):
     """
     ranks = known.novelty(X, genes)
     learned = {sketch.tobytes() for sketch in known.sketch}
-    texts = []
+    warnings = []
     for rank, view, sketch in zip(ranks, views, compute_sketches(X)):
         said = []
         if rank > UNLIKE and sketch.tobytes() not in learned:
-            said.append(f"{UNLIKE_WORDS}: more unusual than {100 * rank:.1f}% of the training images")
+            detail = f"more unusual than {100 * rank:.1f}% of the training images"
+            said.append(QualityWarning(UNLIKE_WORDS, detail))
         if known.view and view and view not in known.view:
-            said.append(f"of a view that the model did not learn from: {view}")
-        texts.append(", ".join(said))
-    return ranks, texts
+            said.append(QualityWarning("of a view that the model did not learn from", view))
+        warnings.append(said)
+    return ranks, warnings

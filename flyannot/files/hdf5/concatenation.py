@@ -17,7 +17,7 @@ from flyannot.files.hdf5.writing import create_stored_file, reserve_array, write
 
 _COPIED_BYTES = 1 << 20  # bytes that are copied at once
 # All other dimensions are equal in all parts.
-_IMAGE_DIMENSIONS = ("n_images", "n_patches", "n_groups", "n_rows", "n_nonzeros")
+_IMAGE_DIMENSIONS = ("n_images", "n_patches", "n_groups", "n_rows", "n_nonzeros", "n_bytes", "n_maps")
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,8 @@ def _copy_bytes(path, source, dataset, offset):
 def _concatenate_dataset(name, values, parts, stage_range):
     """Concatenate one dataset of all parts.
 
-    Offsets (`first`, `indptr`) and group numbers (`group_of_image`) count from 0 in each part, so they are
-    shifted.
+    Offsets (`first`, `indptr`, `map_first`) and group numbers (`group_of_image`) count from 0 in each part,
+    so they are shifted.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def _concatenate_dataset(name, values, parts, stage_range):
     parts : list of PartContents
     stage_range : str
     """
-    if name in ("first", "indptr"):
+    if name in ("first", "indptr", "map_first"):
         counts = np.concatenate([np.diff(first) for first in values])
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     if name == "group_of_image":

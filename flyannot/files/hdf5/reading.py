@@ -14,6 +14,7 @@ import numpy as np
 from h5py import h5o
 
 from flyannot.base.errors import DataError, InputError
+from flyannot.base.quality_warnings import parse_warnings
 from flyannot.base.stage_ranges import NO_STAGE_RANGE, STAGE_RANGES
 from flyannot.files.hdf5.header import content_digest, image_digest, read_header
 from flyannot.files.hdf5.layout import (
@@ -316,9 +317,11 @@ def _verify_images(stored, stage_range_and_block):
 def read_image_metadata(stored, stage_range, start=0, stop=None):
     """Read the columns that describe the images `start` to `stop` of a stage range, such as gene and view.
 
-    Returns a dict, name in IMAGE_COLUMNS -> list of str with one entry for each image.
+    Returns a dict, name in IMAGE_COLUMNS -> list of str with one entry for each image. The entries of
+    quality_warnings are tuples of QualityWarning.
     """
-    return {name: stored.read_array(stage_range, name, start, stop) for name in IMAGE_COLUMNS}
+    columns = {name: stored.read_array(stage_range, name, start, stop) for name in IMAGE_COLUMNS}
+    return columns | {"quality_warnings": list(map(parse_warnings, columns["quality_warnings"]))}
 
 
 def damaged_file_error(path, what, kind=None):

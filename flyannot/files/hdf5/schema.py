@@ -16,6 +16,9 @@ DTYPES = {"i1", "u1", "u2", "u4", "i4", "i8", "f4", "f8"}
 
 # The columns that describe each image in descriptors, features and predictions.
 IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source", "place", "quality_warnings")
+IMAGE_COLUMNS += ("picture_digest",)  # of the file that was read
+OUTLINE_PX = (64, 160)  # height and width of the mask of an outline, half of the standard picture
+MAP_CELLS = (16, 40)  # rows and columns of a map of contributions
 _IMAGES = dict.fromkeys(IMAGE_COLUMNS, ("S", ("n_images",)))
 _CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of the LARGE_DATASETS rows of each image
 # The columns of the trace of dictionary learning, with their types.
@@ -36,6 +39,19 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         "patch_px": ("u", ("n_patches",)),
         "first": ("i", ("n_images+1",)),
         "n_candidates": ("i", ("n_images",)),
+    },
+    "pictures": {
+        **{name: _IMAGES[name] for name in ("image", "picture_digest")},
+        **_CONTENT,
+        "jpeg": ("u1", ("n_bytes",)),
+        "first": ("i", ("n_images+1",)),
+        "outline": ("u1", ("n_images", OUTLINE_PX[0] * OUTLINE_PX[1] // 8)),  # packed bits
+        "unevenness": ("f8", ("n_images",)),
+        "stage_odds": ("f8", ("n_images", 6)),
+        "map_first": ("i8", ("n_images+1",)),
+        "map_term": ("S", ("n_maps",)),
+        "map_numbers": ("f8", ("n_maps", 5)),
+        "map_cells": ("i1", ("n_maps", MAP_CELLS[0] * MAP_CELLS[1])),
     },
     "dictionary": {"D": ("f", ("n_atoms", "n_features")), **_TRACE},
     "checkpoint": _CHECKPOINT,  # the arrays of a learner are under state/
@@ -78,8 +94,10 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
     },
 }
 
-# These may be nan: a term is untested, or the codes were not kept. All other numbers are finite.
+# These may be nan: a term is untested, the codes were not kept, or a picture was not rated. All other numbers
+# are finite.
 MAY_BE_NAN = {"auc", "auc_low", "auc_high", "precision", "objective_stored", "unlikeness"}
+MAY_BE_NAN |= {"unevenness", "stage_odds"}
 # Older files lack some of these, terms may have no threshold of their own, and only a run writes the others.
 MAY_BE_ABSENT = {"unlikeness", "precision", "threshold", "is_learned", "answer_threshold", *_OF_RUN}
 
@@ -87,11 +105,13 @@ MAY_BE_ABSENT = {"unlikeness", "precision", "threshold", "is_learned", "answer_t
 LARGE_DATASETS = {
     "descriptors": ("descriptors", "centres_px", "patch_px"),  # `first` has the first row of each image
     "features": ("features", "winner"),  # one row per image
+    "pictures": ("jpeg",),  # `first` has the first byte of each image
     "codes": ("indices", "data"),  # `first` has the first non-zero of each block of rows
 }
 
 COMMAND_BY_KIND = {
     "descriptors": "flyannot extract",
+    "pictures": "flyannot extract",
     "dictionary": "flyannot learn-dict",
     "checkpoint": "flyannot learn-dict",
     "features": "flyannot pool",
@@ -172,10 +192,11 @@ def _check_offsets(stored, stage_range):
     """
     group = stored.datasets(stage_range)
     large = LARGE_DATASETS[stored.kind][0]
-    for name in {"first", "indptr"} & set(group):
+    divided = {"first": large, "indptr": large, "map_first": "map_cells"}
+    for name, rows in ((name, rows) for name, rows in divided.items() if name in group):
         offsets = stored.read_array(stage_range, name)
-        if offsets[0] != 0 or offsets[-1] != len(group[large]) or (np.diff(offsets) < 0).any():
-            return f"{stage_range}/{name} does not divide the {len(group[large])} rows of {large}"
+        if offsets[0] != 0 or offsets[-1] != len(group[rows]) or (np.diff(offsets) < 0).any():
+            return f"{stage_range}/{name} does not divide the {len(group[rows])} rows of {rows}"
     return ""
 
 
@@ -216,5 +237,6 @@ _CHECKS = {
     "descriptors": _check_offsets,
     "features": _check_widths,
     "codes": _check_offsets,
+    "pictures": _check_offsets,
     "predictions": _check_group_numbers,
 }

@@ -14,6 +14,7 @@ from h5py import h5d, h5p, h5s, h5t
 
 from flyannot import __version__
 from flyannot.base.errors import DataError, InputError
+from flyannot.base.quality_warnings import format_warnings
 from flyannot.files.atomic_file import atomic_write
 from flyannot.files.digest import canonical_json
 from flyannot.files.hdf5.header import content_digest
@@ -121,10 +122,11 @@ def write_array(group, name, values, *, dtype=None):
 def write_image_columns(group, columns):
     """Add the datasets that describe each image, such as its gene and view, to the group of a stage range.
 
-    `columns` is a dict, name in IMAGE_COLUMNS -> list of str with one entry for each image.
+    `columns` is a dict, as `read_image_metadata` returns.
     """
+    texts = columns | {"quality_warnings": list(map(format_warnings, columns["quality_warnings"]))}
     for name in IMAGE_COLUMNS:
-        write_array(group, name, columns[name])
+        write_array(group, name, texts[name])
 
 
 def reserve_array(group, name, shape, dtype):

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from glob import escape
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
 from flyannot.base.errors import DataError, LockedError
 from flyannot.base.text import pluralise
+from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.concatenation import create_joined_file, read_part_contents
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
@@ -60,19 +61,84 @@ class OutputPart:
         paths = (getattr(image, "path", None) for image in self.images)
         return [*self.files, *(path for path in paths if path and path.is_file())]
 
+    @property
+    def is_whole(self):
+        """True if the file of the part exists and is not damaged; a damaged one is removed."""
+        return is_whole_part(self.path)
+
     def with_image_digests(self):
         """Return a copy of the part whose header has the digests of its image files, which are read."""
         return self
 
 
-def cut_into_parts(items, group_of=id):
-    """Divide a list into consecutive lists of IMAGES_PER_PART (64) items.
+def build_numbered_part(out, header, number, items, made_with, *, name, files, unit="image"):
+    """Build the OutputPart of consecutive items of stored files, whose digests are in the header.
 
-    group_of : function of an item; neighbours with the same value stay together, even if the list becomes
-        longer
+    number : int, the number of the part; the other parameters are as in `OutputPart`
+    """
+    path = part_path(out, json_digest([header.options, header.inputs, number]))
+    return OutputPart(
+        images=items, header=header, path=path, made_with=made_with, name=name, files=files, unit=unit
+    )
+
+
+@dataclass(frozen=True)
+class StoredImage:
+    """One image of a file of descriptors or features, which is processed without its picture.
+
+    file : Path of the file; it has no name that `OutputPart.reads` would take for a picture
+    stage_range : str
+    row : int, the index of the image in the stage range
+    """
+
+    file: Path
+    stage_range: str
+    row: int
+
+
+def list_stored_images(files, stage_ranges):
+    """Return a list with a list for each group of neighbours: the StoredImages of a group in open files.
+
+    files : list of StoredFile; stage_ranges : those whose images are listed
+    """
+    groups = []
+    for stage_range in stage_ranges:
+        for file in (file for file in files if stage_range in file.stage_ranges):
+            rows = enumerate(file.read_array(stage_range, "group"))
+            for _, group in groupby(rows, itemgetter(1)):
+                groups.append([StoredImage(file.path, stage_range, row) for row, _ in group])
+    return groups
+
+
+def build_stored_image_parts(out, header, groups, made_with, files, share=None):
+    """Return the list of OutputParts of a share of an output that is made from StoredImages.
+
+    Parameters
+    ----------
+    out : Path of the output
+    header : Header of the output
+    groups : lists of StoredImage that stay together
+    made_with : data that the worker needs
+    files : Paths of the inputs besides the files with the images
+    share : (I, N), the I-th of N shares; None for all parts
+    """
+    parts = []
+    for number, images in select_share(list(enumerate(cut_into_parts(groups))), share):
+        first, last = images[0], images[-1]
+        name = f"the images {first.row + 1} of {first.stage_range} to {last.row + 1} of {last.stage_range}"
+        read = [*files, *dict.fromkeys(image.file for image in images)]
+        named = f"{name} in {first.file}"
+        parts.append(build_numbered_part(out, header, number, images, made_with, name=named, files=read))
+    return parts
+
+
+def cut_into_parts(groups):
+    """Divide items into consecutive lists of IMAGES_PER_PART (64) items, or more to keep a group together.
+
+    groups : iterable of lists of items
     """
     parts: list = []
-    for _, group in groupby(items, group_of):
+    for group in groups:
         if not parts or len(parts[-1]) >= IMAGES_PER_PART:
             parts.append([])
         parts[-1] += group
@@ -141,7 +207,7 @@ def make_missing_parts(make_part, parts, execution):
 
 def _make_and_summarise(make_part, part):
     """Make a part in a worker, and return its PartContents, so that joining is quick."""
-    return make_part(part.with_image_digests()), read_part_contents(part.path)
+    return make_part(part), read_part_contents(part.path)
 
 
 def create_part(part, failures=()):
@@ -154,13 +220,13 @@ def create_part(part, failures=()):
     return create_stored_file(part.path, replace(part.header, failures=tuple(failures)), verified=False)
 
 
-def join_parts(out, header_of, parts, complete=None):
+def join_parts(out, header, parts, complete=None):
     """Join the files of all parts into the output, remove them, and return the failures of all images.
 
     Parameters
     ----------
     out : Path of the output
-    header_of : function from the list of PartContents to the Header of the output, without the failures
+    header : Header of the output, without the failures
     parts : list of PartContents
     complete : function (file, header) that adds more to the joined file, or None
 
@@ -176,7 +242,7 @@ def join_parts(out, header_of, parts, complete=None):
         remove_parts(out)
         raise no_usable_image(failures)
     try:
-        header = replace(header_of(parts), failures=failures)
+        header = replace(header, failures=failures)
         with create_joined_file(out, header, parts, each=map_ordered) as file:
             if complete is not None:
                 complete(file, header)
@@ -197,7 +263,7 @@ def _require_whole(parts):
     DataError
         If there was one; the message says how many.
     """
-    damaged = [part.path for part in parts if not _is_whole(part.path)]
+    damaged = [part.path for part in parts if not is_whole_part(part.path)]
     if damaged:
         raise DataError(
             f"{damaged[0].parent}: {pluralise(len(damaged), 'part is', 'parts are')} damaged",
@@ -215,16 +281,16 @@ def remove_parts(out):
 
 def _is_kept(part):
     """Return True if the file of a part exists, is not damaged, and was made from the present images."""
-    if not _is_whole(part.path):
+    if not part.is_whole:
         return False
     with open_stored_file(part.path) as stored:
         return stored.inputs == part.with_image_digests().header.inputs
 
 
-def _is_whole(part):
-    """Return whether a part exists and is not damaged; a damaged one is removed."""
+def is_whole_part(path):
+    """Return whether the file of a part exists and is not damaged; a damaged one is removed."""
     try:
-        return part.exists() and bool(verify_stored_file(part))
+        return path.exists() and bool(verify_stored_file(path))
     except DataError:
-        part.unlink()
+        path.unlink()
         return False

@@ -112,9 +112,7 @@ class Step:
 
     def build_task(self, request):
         """Build the Task that carries out a StepRequest of this step."""
-        task = import_object(self.task)(request)
-        task.left_out = tuple(request.left_out)
-        return task
+        return import_object(self.task)(request)
 
     def build_page_task(self, request, task):
         """Build the Task that makes the page about the output of a StepRequest, which a Task made."""
@@ -131,7 +129,7 @@ class StepRequest:
     selection : Selection
     seed : int
     run : Configuration of the run that the step is part of; None for a command by itself
-    left_out : list that gets (name, reason) of images that the step leaves out before it begins
+    also : Tasks of later steps whose outputs this step makes from the same opening of the pictures
     """
 
     inputs: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
@@ -140,7 +138,7 @@ class StepRequest:
     selection: Any
     seed: int = 0
     run: Any = None
-    left_out: list = field(default_factory=list)
+    also: tuple = ()
 
     @property
     def is_in_run(self):

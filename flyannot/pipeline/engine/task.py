@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
@@ -105,19 +105,15 @@ class Task:
     images : list of Image from which it is made, for the list of failures
     tables : dict, Path of a table beside the output -> columns by which a table that we wrote is recognised
     is_replaced : True if a different output may be replaced without `force`
-    is_grown : function that returns True if the output would only get more images, and loses nothing
     notes : sentences on the images, which are logged before the output is made
-    left_out : tuple of (image, reason) of what was skipped before the task was built
     is_locked : True if `run_task` locks the output, False if `make` does
     """
 
     is_replaced = False
     is_locked = True
-    left_out: tuple = ()
 
-    def __init__(self, path, inputs=(), *, images=(), tables=None, is_grown=lambda: False, notes=()):
+    def __init__(self, path, inputs=(), *, images=(), tables=None, notes=()):
         self.path = path
-        self.is_grown = is_grown
         self.inputs = tuple(inputs)
         self.images = images
         self.tables = tables or {}
@@ -131,6 +127,10 @@ class Task:
         is_verified : if False, only the header of an HDF5 output is read, and its data are not verified
         """
         raise NotImplementedError
+
+    def is_grown(self):
+        """Return whether the output would only get more images, and loses nothing."""
+        return False
 
     def make(self, execution):
         """Make the output and return the Outcome."""
@@ -228,8 +228,8 @@ class PartsTask(FileTask):
 
     Parameters
     ----------
-    header : function from a list of PartContents to the Header of the output
-        Without parts, it returns the header that the output would have.
+    header : Header of the output, or a function from a list of PartContents to it
+        Without parts, the function returns the header that the output would have.
     parts : function from a share (I, N), or None for all, to the list of Parts to make
     make_part : function of an OutputPart, at module level, that a worker calls
         It writes the file of the part and returns the number of its images.
@@ -257,7 +257,8 @@ class PartsTask(FileTask):
 
     def make(self, execution):
         parts = self.make_share(execution)
-        failures = join_parts(self.path, self._header, parts, self._complete)
+        header = self._header(parts) if callable(self._header) else self._header
+        failures = join_parts(self.path, header, parts, self._complete)
         return Outcome(self.path, True, self._summary(self.path), failures)
 
 
@@ -305,8 +306,7 @@ def run_task(task, execution):
         if not why:
             remove_parts(task.path)  # a run may have been killed before it removed them
             task.write_beside()
-            outcome = task.summary()
-            return replace(outcome, failures=(*task.left_out, *outcome.failures))
+            return task.summary()
         if task.path.exists() and not (execution.force or task.is_replaced or task.is_grown()):
             raise InputError(
                 f"{task.path} exists and differs from what this command would write: {why}",
@@ -318,7 +318,7 @@ def run_task(task, execution):
         try:
             outcome = task.make(execution)
             task.write_beside()
-            return replace(outcome, failures=(*task.left_out, *outcome.failures))
+            return outcome
         except WriteError as error:
             if error.is_full:  # the parts take up space that the user needs
                 remove_parts(task.path)

@@ -15,7 +15,6 @@ from flyannot.dataset.folder import check_tables
 from flyannot.dataset.ontology import read_ontology
 from flyannot.dataset.paths import ANNOTATIONS as TABLE_OF_TERMS
 from flyannot.dataset.paths import IMAGES, find_annotation_table, find_table, has_table
-from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
 from flyannot.dataset.table_warnings import raise_errors
 from flyannot.encode.options import PoolOptions
 from flyannot.files.digest import cache_digests
@@ -220,6 +219,9 @@ def build_run_task(step, configuration):
         seed=configuration.seed,
         run=configuration,
     )
+    if step.name == "extract" and supplied:  # both read the pictures
+        also = build_run_task(STEPS[_SUGGESTING_STEP], configuration)
+        request = replace(request, also=(also,))
     return step.build_task(request)
 
 
@@ -291,7 +293,6 @@ def _check_data_set(configuration):
     gives_stages = select.guess_stages or len(select.stage_range) == 1  # to rows without one
     raise_errors(folder, check_tables(folder, unknown_stage="" if gives_stages else None)[0])
     images = read_selected_images(folder, select)
-    warn_of_repeated_pictures(folder, images)
     train = options["train"]
     count_candidate_patches(choose_stride(options["extract"], len(images)))  # an error if no patch fits
     table = find_annotation_table(folder)  # an error if a table has almost this name

@@ -1,0 +1,241 @@
+"""Picture files and the embryos on them: a file is opened once, and what is computed from it is kept.
+
+All code that reads the picture of an embryo reads it here. A `PictureFile` gives the digest of its bytes and
+the picture at an address. An `Embryo` is found, turned and scaled in the picture, in the way that options
+ask for.
+"""
+
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from flyannot.base.quality_warnings import QualityWarning
+from flyannot.files.text_files import open_regular_file
+from flyannot.images.address import split_address, split_rotation
+from flyannot.images.geometry import STANDARD_PX, resize_to_fit
+from flyannot.images.grey_levels import separate_stain, to_luma
+from flyannot.images.image_file import decode_plane, explain_decoding_errors, picture_digest
+from flyannot.images.pattern import measure_unevenness, redraw_as_pattern
+from flyannot.images.photograph import cut_out_embryo, find_embryos
+from flyannot.images.quality import (
+    EITHER_WAY,
+    NOT_REGISTERED,
+    PORTRAIT,
+    POSTERIOR_LEFT,
+    picture_warnings,
+    standard_warnings,
+)
+from flyannot.images.registration import NoEmbryo, crop_embryo, find_pose
+from flyannot.images.unreadable import require_image_size, unreadable_image_error
+
+_LEAST_ASYMMETRY = 0.0075  # 17 of 165 embryos of FlyExpress have less, and so have all drawn patterns
+_SEARCH_BYTES = {2: 4, 3: 8}  # by dimensions; half of what a pixel takes while embryos are searched for
+
+
+@contextmanager
+def open_picture(path):
+    """Open a picture file, and yield it as a `PictureFile` for a `with` block.
+
+    Raises
+    ------
+    UnusableImage
+        If there is no such file, or it cannot be opened.
+    """
+    with explain_decoding_errors(path):
+        file = open_regular_file(path)
+    with file:
+        yield PictureFile(path, file)
+
+
+class PictureFile:
+    """An open picture file. The plane that was decoded last, and the embryos found on it, are kept.
+
+    Parameters
+    ----------
+    path : path of the file
+    file : the open file
+    """
+
+    def __init__(self, path, file):
+        self.path = path
+        self._file = file
+        self._decode = lru_cache(maxsize=1)(self._decode_plane)
+        self._find = lru_cache(maxsize=1)(self._find_candidates)
+
+    def digest(self, address):
+        """Return the digest of the bytes of the picture at an address, in hexadecimal.
+
+        It covers the other files of a set of OME-TIFFs from which the plane may be read.
+        """
+        _, planes, _ = split_address(address)
+        with explain_decoding_errors(self.path):
+            return picture_digest(self.path, self._file, split_rotation(address, planes)[1])
+
+    def read_picture(self, address, usual_planes=()):
+        """Read the picture at an address, in the colours of the file.
+
+        Parameters
+        ----------
+        address : path or address of a picture of this file, as in `address`
+        usual_planes : sequence of str, the plane of all files of a data set, unless the address chooses one
+
+        Returns
+        -------
+        picture : uint8 or float32 array from 0 to 255, (height, width) or (height, width, 3)
+            See `decode_plane`. The picture of an embryo of a photograph is cut out.
+
+        Raises
+        ------
+        UnusableImage
+            As `decode_plane`; also if there is no such embryo, or it cannot be used.
+        """
+        _, chosen, number = split_address(address)
+        turn, chosen = split_rotation(address, chosen)
+        if number is None:
+            return np.ascontiguousarray(self._decode(chosen, tuple(usual_planes))[turn])
+        picture, candidates = self._find(chosen, tuple(usual_planes))
+        if not 1 <= number <= len(candidates):
+            n = len(candidates)
+            reason = f"{n} things stand out from the background of the photograph"
+            raise unreadable_image_error(address, reason)
+        candidate = candidates[number - 1]
+        if candidate.why_not:
+            raise unreadable_image_error(address, candidate.why_not)
+        return np.ascontiguousarray(cut_out_embryo(picture, candidate, candidates)[turn])
+
+    def find_embryos(self, address, usual_planes=()):
+        """Return a list of EmbryoCandidate: everything that stands out from the background of a photograph.
+
+        The parameters are as in `read_picture`.
+
+        Raises
+        ------
+        UnusableImage
+            As `decode_plane`; NoEmbryo if nothing stands out.
+        """
+        _, chosen, _ = split_address(address)
+        return self._find(split_rotation(address, chosen)[1], tuple(usual_planes))[1]
+
+    def _decode_plane(self, chosen, usual_planes):
+        """Decode a plane of the file."""
+        with explain_decoding_errors(self.path):
+            return decode_plane(self.path, self._file, chosen, usual_planes)
+
+    def _find_candidates(self, chosen, usual_planes):
+        """Return a plane of the file, and the EmbryoCandidates on it."""
+        picture = self._decode(chosen, usual_planes)
+        height, width = picture.shape[:2]
+        require_image_size(self.path, width, height, _SEARCH_BYTES[picture.ndim])
+        return picture, find_embryos(picture)
+
+
+def read_picture(address, planes=()):
+    """Open a file and read the picture at an address, as `PictureFile.read_picture`."""
+    with open_picture(split_address(address)[0]) as opened:
+        return opened.read_picture(address, planes)
+
+
+def read_grey(address, *, size_px=STANDARD_PX):
+    """Read the grey levels of a whole picture, scaled to fit: float32 (height, width), from 0 (black) to 255.
+
+    Parameters
+    ----------
+    address : path or address of the picture
+    size_px : (height, width) of the result, in pixels
+
+    Raises
+    ------
+    UnusableImage
+        As `PictureFile.read_picture`.
+    """
+    return resize_to_fit(_grey_levels(read_picture(address)), size_px)
+
+
+class EmbryoView(NamedTuple):
+    """An embryo at the standard size, as options ask for it.
+
+    grey : float32 array of shape STANDARD_PX, the grey levels of the channel that is described
+    warnings : tuple of QualityWarning
+        The warnings of `quality`, and NOT_REGISTERED with the reason if no embryo was found.
+    shown : uint8 array (height, width) or (height, width, 3), the picture for display
+    """
+
+    grey: np.ndarray
+    warnings: tuple
+    shown: np.ndarray
+
+
+class Embryo:
+    """The picture of one embryo. The embryo is searched for once, when it is first needed.
+
+    Parameters
+    ----------
+    picture : array (height, width) or (height, width, 3), from 0 to 255, at its own size
+    is_cut_out : whether it was cut out of a photograph of several embryos, on which it may be upright
+    """
+
+    def __init__(self, picture, *, is_cut_out=False):
+        self._picture = picture
+        self._is_cut_out = is_cut_out
+        self._frames: dict = {}
+
+    def view(self, options):
+        """Return the EmbryoView for some ExtractOptions."""
+        pose, why_not = self._pose if options.register == "axis" else (None, ())
+        is_mirrored = bool(pose) and options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY
+        if pose and options.orient and abs(pose.axis_asymmetry) < _LEAST_ASYMMETRY:
+            why_not = (QualityWarning(EITHER_WAY),)
+        elif pose and not options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY:
+            why_not = (QualityWarning(POSTERIOR_LEFT),)
+        grey = self._frame("grey" if options.channel == "grey" else "own", pose, is_mirrored)
+        if grey.ndim == 3:
+            grey = grey[..., 2] if options.channel == "blue" else separate_stain(grey)
+        # The pose is more exact than the small copy that `picture_warnings` measures.
+        ignored = {POSTERIOR_LEFT} if pose else set()
+        ignored |= {PORTRAIT} if self._is_cut_out else set()
+        of_picture = (warning for warning in self._warnings if warning.kind not in ignored)
+        drawn = redraw_as_pattern(grey) if options.channel == "pattern" else grey
+        shown = np.rint(self._frame("own", pose, is_mirrored)).astype(np.uint8)
+        return EmbryoView(drawn, (*standard_warnings(grey), *of_picture, *why_not), shown)
+
+    @property
+    def unevenness(self):
+        """The `measure_unevenness` of the embryo; nan if the picture is grey, or no embryo is found."""
+        pose = self._pose[0] if self._picture.ndim == 3 else None
+        return measure_unevenness(self._frame("own", pose, False)) if pose else float("nan")
+
+    @cached_property
+    def _warnings(self):
+        """The QualityWarnings about the picture as it was taken."""
+        return picture_warnings(self._picture)
+
+    @cached_property
+    def _pose(self):
+        """The EmbryoPose, or None if no embryo is found; and a tuple with the warning that says why."""
+        try:
+            return find_pose(self._picture), ()
+        except NoEmbryo as error:
+            return None, (QualityWarning(NOT_REGISTERED, error.reason),)
+
+    def _frame(self, levels, pose, is_mirrored):
+        """Return the picture at the standard size, which is kept.
+
+        Parameters
+        ----------
+        levels : "grey" for its grey levels, or "own" for its own colours
+        pose : EmbryoPose by which it is turned and cut out; None to scale it to fit
+        is_mirrored : bool
+        """
+        key = levels if self._picture.ndim == 3 else "own", pose is None, is_mirrored
+        if key not in self._frames:
+            picture = _grey_levels(self._picture) if levels == "grey" else self._picture
+            framed = crop_embryo(picture, STANDARD_PX, pose) if pose else resize_to_fit(picture, STANDARD_PX)
+            self._frames[key] = np.ascontiguousarray(framed[:, ::-1]) if is_mirrored else framed
+        return self._frames[key]
+
+
+def _grey_levels(picture):
+    """Return the grey levels (height, width) of a picture, which may have colours."""
+    return to_luma(picture) if picture.ndim == 3 else picture

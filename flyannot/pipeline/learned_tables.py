@@ -1,0 +1,56 @@
+"""Copies of the tables that a run learned from, in its output folder, so that the folder is whole."""
+
+from flyannot.dataset.paths import ANNOTATIONS, IMAGES, find_table, has_table
+from flyannot.files.atomic_file import copy_file
+from flyannot.files.tables import read_table
+from flyannot.pipeline.engine.inputs import read_curated_annotations
+
+FOLDER = "tables"  # in the output folder of a run
+_CORRECTIONS = "corrections-"  # the beginning of the names of copies, before their number
+
+
+def copy_tables(configuration):
+    """Copy images.csv, annotations.csv and the corrections of a run into its output folder.
+
+    Tables that the run does not have any more are removed.
+
+    Raises
+    ------
+    WriteError
+        If a copy cannot be written.
+    """
+    data_set = configuration.data_set
+    tables = [find_table(data_set, name) for name in (IMAGES, ANNOTATIONS) if has_table(data_set, name)]
+    wanted = {table.name: table for table in tables}
+    for number, table in enumerate(configuration.options["train"].corrections, 1):
+        wanted[f"{_CORRECTIONS}{number}{table.suffix}"] = table
+    folder = configuration.output / FOLDER
+    for name, table in wanted.items():
+        copy_file(table, folder / name, keep_same=True)
+    for other in folder.glob("*") if folder.is_dir() else ():
+        if other.name not in wanted:
+            other.unlink()
+
+
+def read_run_annotations(folder, notes=None):
+    """Read the curated terms that a run learned from, with its corrections; None if the run has no tables.
+
+    folder : Path of the output folder of the run
+    notes : list that gets sentences on what the corrections changed; None for no list
+    """
+    tables = folder / FOLDER
+    corrections = sorted(tables.glob(f"{_CORRECTIONS}*"), key=lambda path: (len(path.name), path.name))
+    if not (corrections or has_table(tables, ANNOTATIONS)):
+        return None
+    annotations, changes = read_curated_annotations(tables, corrections=corrections)
+    if notes is not None:
+        notes += [f"{sentence}." for sentence in changes]
+    return annotations
+
+
+def list_table_images(folder):
+    """Return (name, stage range as it is written) of every row of a table of images; [] without a table."""
+    if not has_table(folder, IMAGES):
+        return []
+    rows = read_table(find_table(folder, IMAGES), ("image",), ("stage_range",))
+    return [tuple(cells[:2]) for _, cells in rows]

@@ -1,0 +1,66 @@
+"""The pictures of images in a file, from the files of pictures beside it: no picture file is opened."""
+
+from contextlib import ExitStack, contextmanager, suppress
+
+import numpy as np
+
+from flyannot.base.errors import FlyannotError
+from flyannot.files.hdf5.pictures import pictures_path, read_picture_row
+from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.images.grey_levels import to_luma
+from flyannot.images.shown import decode_jpeg
+
+
+class StoredPictures:
+    """The pictures in open files, by stage range, name and digest of the picture file that was read.
+
+    Parameters
+    ----------
+    files : list of StoredFile of kind "pictures"; of equal pictures the first file's counts
+    """
+
+    def __init__(self, files=()):
+        self.digests = [stored.digest for stored in files]
+        self._places: dict = {}
+        for stored in files:
+            for s in stored.stage_ranges:
+                names = zip(stored.read_array(s, "image"), stored.read_array(s, "picture_digest"))
+                for row, name in enumerate(names):
+                    self._places.setdefault((s, *name), (stored, row))
+
+    def find(self, stage_range, columns, i):
+        """Return the ShownPicture of the i-th image in a dict of columns, or None if no file has it."""
+        place = self._places.get((stage_range, columns["image"][i], columns["picture_digest"][i]))
+        if place is None:
+            return None
+        stored, row = place
+        return read_picture_row(stored, stage_range, row)
+
+    def has(self, stage_range, columns, i):
+        """Return whether a file has the picture of the i-th image in a dict of columns."""
+        return (stage_range, columns["image"][i], columns["picture_digest"][i]) in self._places
+
+
+@contextmanager
+def open_pictures(*files):
+    """Open the files of pictures that belong to some open files, and yield StoredPictures: a context manager.
+
+    They are the files named after these, then all other files of pictures in their folders.
+
+    files : StoredFiles
+    """
+    paths = dict.fromkeys(pictures_path(stored.path) for stored in files)
+    for stored in files:
+        paths |= dict.fromkeys(sorted(stored.path.parent.glob("*-pictures.h5")))
+    with ExitStack() as held:
+        opened = []
+        for path in paths:
+            with suppress(FlyannotError):  # a damaged file is named by `flyannot verify`
+                opened.append(held.enter_context(open_stored_file(path, "pictures")))
+        yield StoredPictures(opened)
+
+
+def grey_levels(shown):
+    """Return the grey levels of a ShownPicture, float32 array (height, width) from 0 to 255."""
+    pixels = decode_jpeg(shown.jpeg)
+    return (to_luma(pixels) if pixels.ndim == 3 else pixels).astype(np.float32)
