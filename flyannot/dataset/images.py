@@ -49,7 +49,7 @@ def read_named_images(paths, stage_range=None, *, unknown_stage=None, is_recursi
     for path in paths:
         if not image_path(path).exists():
             raise InputError(f"{path} is not there", fix=_NAME_IMAGES)
-        if read_unverified_kind(path):
+        if Path(path).suffix in (".h5", ".hdf5") and read_unverified_kind(path):
             raise InputError(f"{path} is an HDF5 file, not an image", fix=_NAME_IMAGES)
     if len(paths) == 1 and (first.suffix.lower() in TABLE_SUFFIXES or has_table(first, IMAGES)):
         return read_images(first, unknown_stage=unknown_stage)

@@ -21,6 +21,7 @@ from flyannot.files.hdf5.reading import damaged_file_error, open_stored_file
 from flyannot.files.hdf5.supplied import resolve_model_path
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.pipeline.encoding import build_encoder
+from flyannot.pipeline.engine.images import list_stage_ranges
 from flyannot.pipeline.engine.inputs import encoding_options, imported_width, is_imported, read_options
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.model import Model, array_schema, model_from_arrays
@@ -108,7 +109,7 @@ def require_stage_ranges_with_terms(stored, images):
             fix="annotate features: flyannot annotate MODEL FEATURES; they have no patches to explain",
         )
     known = stage_ranges_with_terms(stored)
-    asked = [s for s in STAGE_RANGES if any(image.stage_range == s for image in images)]
+    asked = list_stage_ranges(images)
     if not set(known) & set(asked):
         raise InputError(
             f"{stored.path} has terms for stage range {' and '.join(known) or 'none'}, "
