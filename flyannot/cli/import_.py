@@ -7,6 +7,7 @@ import click
 from flyannot.cli.shared.help_page import LazyGroup
 from flyannot.cli.shared.options import (
     IN_FILE,
+    IN_FOLDER,
     Command,
     add_options,
     force_option,
@@ -45,8 +46,13 @@ def _build_command(name):
 @click.command("features", cls=Command)
 @click.argument("table", type=IN_FILE)
 @out_option("The features file to write.")
+@click.option(
+    "--images",
+    type=IN_FOLDER,
+    help="The folder of the pictures, by the names in TABLE, which the report then shows.",
+)
 @force_option
-def features(table, out, force):
+def features(table, out, images, force):
     """Convert vectors from another program, such as embeddings of a network, into features.
 
     TABLE is an npz or parquet file with arrays or columns named image, gene, stage_range and vector, and
@@ -55,11 +61,11 @@ def features(table, out, force):
 
     \b
     Example:
-        flyannot import features network.npz -o network.h5
+        flyannot import features network.npz -o network.h5 --images embryos/images
     """
     from flyannot.pipeline.import_features import import_features
 
-    return log_outcome(import_features(table, out, build_execution(force)))
+    return log_outcome(import_features(table, out, build_execution(force), folder=images))
 
 
 _COMMANDS = {

@@ -35,14 +35,14 @@ class Encoder:
     pool : PoolOptions, how patches are coded and pooled
     D : float32 array (n_atoms, n_descriptor), the dictionary
     lam : weight of the L1 norm with which the dictionary was learned
-    transforms : functions from the `DescribedPatches` of one image to others, in the order of the chain
+    transforms : tuple of PatchTransform, in the order of the chain
     """
 
     extract: ExtractOptions
     pool: Any = None
     D: Any = None
     lam: float = 0.0
-    transforms: tuple[Callable, ...] = ()
+    transforms: tuple = ()
 
     __repr__ = short_repr
 
@@ -63,7 +63,7 @@ class Encoder:
         """
         described = describe_patches(grey, self.extract)
         for transform in self.transforms:
-            described = transform_patches(transform, described)
+            described = transform(described)
         return described
 
     def encode_patches(self, described, view=""):
@@ -139,36 +139,73 @@ def batch_images(described_and_views):
         yield batch
 
 
-def transform_patches(transform, described):
-    """Apply the `transform` of a step to the `DescribedPatches` of one image, and check the result.
+VALUES, POSITIONS, PATCHES = "values", "positions", "patches"  # what a step may change
 
-    transform : function from DescribedPatches to DescribedPatches
 
-    Raises
-    ------
-    FlyannotError
-        If the result is no `DescribedPatches`, its descriptors have another type or width, or its arrays
-        have different lengths.
+@dataclass(frozen=True)
+class PatchTransform:
+    """The change that a step between extract and learn-dict makes to the patches of one image.
+
+    name : str, the name of the step
+    function : function (DescribedPatches, options=...) that returns the changed DescribedPatches
+    options : options of the step
+    changes : tuple of what it may change: VALUES (of descriptors), POSITIONS (centres and sides), PATCHES (it
+        leaves some out, and keeps the order of the others)
     """
-    changed = transform(described)
-    name = getattr(transform, "func", transform).__qualname__
-    fix = "correct this function: CONTRIBUTING.md shows one"
-    if not isinstance(changed, DescribedPatches):
-        raise FlyannotError(f"{name} returned {type(changed).__name__}, not DescribedPatches", fix=fix)
-    before, after = described.descriptors, changed.descriptors
-    if after.dtype != before.dtype or after.shape[1:] != before.shape[1:]:
-        raise FlyannotError(
-            f"{name} returned descriptors of {after.dtype} and shape {after.shape}; "
-            f"{before.dtype} of width {before.shape[1]} were needed",
-            fix=fix,
-        )
-    if not len(after) == len(changed.centres_px) == len(changed.patch_px):
-        raise FlyannotError(
-            f"{name} returned {len(after)} descriptors with {len(changed.centres_px)} centres and "
-            f"{len(changed.patch_px)} sides",
-            fix=fix,
-        )
-    return changed
+
+    name: str
+    function: Callable
+    options: Any
+    changes: tuple
+
+    def __call__(self, described):
+        """Return the changed `DescribedPatches` of one image.
+
+        Raises
+        ------
+        FlyannotError
+            If the function changed more than it may, or its result cannot be pooled.
+        """
+        changed = self.function(described, options=self.options)
+        if fault := self._find_fault(described, changed):
+            fix = f"correct its function, or what the step {self.name} says that it changes: CONTRIBUTING.md"
+            raise FlyannotError(f"the step {self.name} returned {fault}", fix=fix)
+        return changed
+
+    def _find_fault(self, before, after):
+        """Return in words what is wrong with the result of the function, or ""."""
+        if not isinstance(after, DescribedPatches):
+            return f"{type(after).__name__}, not DescribedPatches"
+        was, now = before.descriptors, after.descriptors
+        if now.dtype != was.dtype or now.shape[1:] != was.shape[1:]:
+            return (
+                f"descriptors of {now.dtype} and shape {now.shape}, not {was.dtype} of width {was.shape[1]}"
+            )
+        if not len(now) == len(after.centres_px) == len(after.patch_px):
+            return f"{len(now)} descriptors, {len(after.centres_px)} centres and {len(after.patch_px)} sides"
+        if len(now) > len(was) or PATCHES not in self.changes and len(now) != len(was):
+            return f"{len(now)} patches of {len(was)}"
+        if ((after.centres_px < 0) | (after.centres_px >= STANDARD_PX)).any():
+            return "a centre outside the picture"
+        places = [np.column_stack([one.centres_px, one.patch_px]).tolist() for one in (before, after)]
+        kept = _find_in_order(*places)
+        if POSITIONS not in self.changes and kept is None:
+            return "patches at other places, or in another order"
+        if VALUES not in self.changes and kept is not None and (was[kept] != now).any():
+            return "other values"
+        return ""
+
+
+def _find_in_order(items, wanted):
+    """Return the numbers of wanted items in a list, which must have them in this order; None otherwise."""
+    numbers = []
+    rest = enumerate(items)
+    for one in wanted:
+        number = next((number for number, item in rest if item == one), None)
+        if number is None:
+            return None
+        numbers.append(number)
+    return numbers
 
 
 def inexact_warnings(pooled):

@@ -1,8 +1,7 @@
 """Encoders from the headers of files."""
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
-from flyannot.base.registry import import_object
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.encoder import Encoder
 from flyannot.encode.options import PoolOptions
@@ -28,10 +27,8 @@ def build_encoder(stored, stage_range="", pool=None):
         If the header does not say how the file was made, or names an unknown step.
     """
     extract = read_options(stored, ExtractOptions)
-    transforms = tuple(
-        partial(import_object(step.transform), options=read_options(stored, step.options))
-        for step in map(STEPS.__getitem__, require_known_chain(stored))
-    )
+    steps = map(STEPS.__getitem__, require_known_chain(stored))
+    transforms = tuple(step.patch_transform(read_options(stored, step.options)) for step in steps)
     if not stage_range:
         return Encoder(extract, transforms=transforms)
     pool = pool or read_options(stored, PoolOptions)

@@ -1,10 +1,6 @@
 """The task of a step between `extract` and `learn-dict`, which turns descriptors into other descriptors."""
 
-from functools import partial
-
-from flyannot.base.registry import import_object
 from flyannot.base.text import pluralise
-from flyannot.encode.encoder import transform_patches
 from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header, add_step_options
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
@@ -18,7 +14,7 @@ def build_task(request):
     """Build the Task that applies the `transform` of the requested step to every image of a file."""
     step = STEPS[request.options.table]
     (path,) = request.inputs["descriptors"]
-    transform = partial(import_object(step.transform), options=request.options)
+    transform = step.patch_transform(request.options)
     with open_compatible([path], "descriptors") as (stored,):
         images = {"images": stored.inputs["images"]} if "images" in stored.inputs else {}
         inputs = {"descriptors": [stored.digest]} | images
@@ -32,7 +28,7 @@ def build_task(request):
         with open_stored_file(path, digest=digest) as stored, create_stored_file(request.out, header) as file:
             for s in stored.stage_ranges:
                 columns = read_image_metadata(stored, s)
-                described = [transform_patches(transform, one) for one in read_described_patches(stored, s)]
+                described = list(map(transform, read_described_patches(stored, s)))
                 write_descriptors(file, s, columns, described)
                 lines.append(f"{s:>5}: {pluralise(len(columns['image']), 'image')}")
         return Outcome(request.out, True, "\n".join(lines))

@@ -9,6 +9,7 @@ from flyannot.base.options import Options
 from flyannot.base.registry import import_object
 
 IMAGES, ANNOTATIONS = "images", "annotations"  # inputs from the data set, which no step makes
+_MAY_CHANGE = {"values", "positions", "patches"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Step:
     kind : kind of HDF5 file that it makes, or ""
     transform : "module:function" of a step between extract and learn-dict, from the `DescribedPatches` of one
         image and the options to transformed ones
+    changes : what the transform may change, see `PatchTransform`
     reads : tuple of StepInput
     help : text of the command's help after `about`; ends in "Example:" and lines that can be pasted
     selects : fields of `Selection` that its command takes
@@ -61,6 +63,7 @@ class Step:
     task: str
     kind: str = ""
     transform: str = ""
+    changes: tuple[str, ...] = ()
     reads: tuple[StepInput, ...] = ()
     help: str = ""
     selects: tuple[str, ...] = ()
@@ -84,6 +87,8 @@ class Step:
             raise ValueError(f"the step {self.name} makes {self.makes}, and needs a kind")
         if not self.transform and self.kind in [read.holds for read in self.reads]:
             raise ValueError(f"the step {self.name} reads and makes {self.kind}, and needs a transform")
+        if bool(self.transform) != bool(self.changes) or not {*self.changes} <= _MAY_CHANGE:
+            raise ValueError(f"the step {self.name} must say what its transform changes: {_MAY_CHANGE}")
         if self.transform and self.options.table != self.name:
             raise ValueError(f"the options of the step {self.name} are in the table {self.options.table}")
 
@@ -109,6 +114,12 @@ class Step:
             read.name: (data_set if read.holds in (IMAGES, ANNOTATIONS) else path_of_kind(read.holds),)
             for read in self.reads
         }
+
+    def patch_transform(self, options):
+        """Return the `PatchTransform` of this step with some options."""
+        from flyannot.encode.encoder import PatchTransform  # imports slowly
+
+        return PatchTransform(self.name, import_object(self.transform), options, self.changes)
 
     def build_task(self, request):
         """Build the Task that carries out a StepRequest of this step."""

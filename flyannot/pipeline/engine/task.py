@@ -161,26 +161,6 @@ class Task:
                 )
 
 
-class TextTask(Task):
-    """A task that writes a text which is quickly made; the output is stale if it has other contents.
-
-    make_text : function without parameters that returns the text
-    """
-
-    is_replaced = True
-
-    def __init__(self, path, make_text, inputs):
-        super().__init__(path, inputs)
-        self._make_text = make_text
-
-    def stale_reason(self, *, is_verified=True):
-        return "" if file_has_text(self.path, self._make_text()) else "it is not what its inputs say"
-
-    def make(self, execution):
-        write_text(self.path, self._make_text())
-        return Outcome(self.path, True)
-
-
 class FileTask(Task):
     """A task that makes an HDF5 file.
 
