@@ -46,8 +46,9 @@ class Chain:
 
     @property
     def kinds(self):
-        """Return a dict: kind -> HDF5 file."""
-        return {path.stem: path for path in sorted(self.folder.glob("*.h5"))}
+        """Return a dict: kind -> HDF5 file; the files of pictures beside them are not in it."""
+        paths = sorted(self.folder.glob("*.h5"))
+        return {path.stem: path for path in paths if not path.stem.endswith("-pictures")}
 
     @property
     def words(self):

@@ -43,8 +43,11 @@ def map_contributions(loaded, group, values, described, features, winner):
     DataError
         If the features are not of these patches.
     """
-    X = training_rows(features, group, loaded.classify)
+    maps: list = [{} for _ in described]
     terms = [term for term in values if term in loaded.terms]  # others are of another model
+    if not terms:
+        return maps
+    X = training_rows(features, group, loaded.classify)
     numbers = [loaded.terms.index(term) for term in terms]
     splits = explain_group(loaded.model, numbers, X, features, winner, scheme=loaded.classify.scheme)
     kept = {
@@ -53,7 +56,6 @@ def map_contributions(loaded, group, values, described, features, winner):
         if abs(split.total - values[term]) <= _TOLERANCE * max(abs(values[term]), _TOLERANCE)
     }
     drawn = [_draw(list(kept.values()), number, patches) for number, patches in enumerate(described)]
-    maps: list = [{} for _ in described]
     for (term, split), *of_images in zip(kept.items(), *drawn):
         full = max(float(np.abs(cells).max()) for cells in of_images) or 1.0
         sums = np.array([split.value, *split.sums, full])

@@ -2,10 +2,8 @@
 
 import pytest
 
-from flyannot.dataset.folder import read_images
 from flyannot.encode.encoder import Encoder
 from flyannot.pipeline import loaded_model
-from flyannot.pipeline.annotate import features_digest_if_reusable
 from flyannot.pipeline.encoding import build_encoder
 from tests.small_embryos import rows_of_csv, write_configuration
 
@@ -39,13 +37,3 @@ def test_the_model_says_the_same_in_a_run_and_by_hand(made, flyannot):
         for path in (out, results / "predictions.h5")
     )
     assert by_hand == in_run
-
-
-def test_features_of_other_images_are_not_taken(made):
-    results, embryos = made / "results", made / "embryos"
-    model, *files = (results / f"{name}.h5" for name in ("model", "features", "descriptors"))
-    images = read_images(embryos)
-    assert features_digest_if_reusable(model, images, *files)
-    assert features_digest_if_reusable(model, images[1:], *files) is None
-    images[0].path.write_bytes(images[1].path.read_bytes())
-    assert features_digest_if_reusable(model, images, *files) is None

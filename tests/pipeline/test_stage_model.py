@@ -2,7 +2,6 @@
 
 import csv
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +13,13 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_images, write_images_csv
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.supplied import STAGE_MODEL
-from flyannot.pipeline.stage_model import (
-    UNEVEN,
-    contradicted,
-    find_stage_warnings,
-    guess_stage_ranges,
-    load_stage_model,
-    rate_picture,
-)
+from flyannot.images.embryo import Embryo, read_picture
+from flyannot.pipeline.stage_model import LOOKS_LIKE, UNEVEN, RatedEmbryo, contradicted, load_stage_model
+
+
+def rated(image):
+    """Return the RatedEmbryo of an Image, or of the path of a picture."""
+    return RatedEmbryo(Embryo(read_picture(getattr(image, "address", image))))
 
 
 def write_table(folder, images, stage_range):
@@ -43,7 +41,7 @@ def photographs(shared_data):
 
 
 def test_the_stage_model_is_small_and_its_terms_are_the_stage_ranges():
-    assert load_stage_model().terms == list(STAGE_RANGES)
+    assert load_stage_model()[0].terms == list(STAGE_RANGES)
     assert os.path.getsize(STAGE_MODEL) < 1e6
 
 
@@ -73,24 +71,26 @@ def test_stage_ranges_are_guessed_only_if_asked_and_marked(photographs, tmp_path
     out = tmp_path / "d.h5"
     assert "--guess-stages" in flyannot("extract F -o O", F=folder, O=out, code=2).err
     flyannot("extract F -o O --guess-stages", F=folder, O=out, code=0)
-    said = flyannot("show O", O=out, code=0).out
-    guessed = guess_stage_ranges(read_images(folder, unknown_stage=""), [])
-    assert len(guessed) == len(photographs) and all(i.stage_is_guessed for i in guessed)
-    assert all(i.stage_range in said for i in guessed)
-    true = {i.file: i.stage_range for i in photographs}
-    assert sum(true[i.file] == i.stage_range for i in guessed) >= 5  # the model learned from these pictures
+    with open_stored_file(out) as stored:
+        guessed = {name: s for s in stored.stage_ranges for name in stored.read_array(s, "image")}
+        said = [text for s in stored.stage_ranges for text in stored.read_array(s, "quality_warnings")]
+    assert guessed == {i.file: rated(i).guess_stage_range() for i in photographs}
+    assert sorted(said) == sorted(f"stage range guessed: {s}" for s in guessed.values())
+    assert sum(guessed[i.file] == i.stage_range for i in photographs) >= 5  # it learned from these pictures
 
 
 def test_a_picture_without_a_guess_is_skipped_with_its_reason_and_named_on_the_page(
     photographs, tmp_path, flyannot
 ):
-    """The page also says how many pictures are of stage ranges for which the model has no terms."""
+    """So are pictures that look like stage ranges for which the model has no terms."""
     for image in photographs:
         (tmp_path / f"{image.stage_range}.bmp").write_bytes(Path(image.file).read_bytes())
     Picture.new("L", (320, 128), 255).save(tmp_path / "blank.png")
     (tmp_path / "broken.bmp").write_bytes(b"BM")
     out = tmp_path / "out" / "t.h5"
     why = {"blank.png": "no embryo found", "broken.bmp": "cannot read the picture"}
+    looks = {i.stage_range: rated(i).guess_stage_range() for i in photographs}
+    why |= {f"{s}.bmp": f"it looks like {looks[s]}, which is left out" for s in looks if looks[s] != "4-6"}
     for state in ("wrote", "up to date:"):
         said = flyannot("annotate blastoderm F -o O --guess-stages --page", F=tmp_path, O=out, code=3).err
         assert f"{state} {out}" in said
@@ -99,14 +99,14 @@ def test_a_picture_without_a_guess_is_skipped_with_its_reason_and_named_on_the_p
         assert skipped.keys() == why.keys() and all(why[name] in text for name, text in skipped.items())
     page = out.with_suffix(".html").read_text()
     assert all(name in page for name in why)
-    assert "13-16: 1 image was left out, because the model has no term for this stage range" in page
 
 
 def test_a_run_guesses_too_and_its_page_shows_all_pictures(photographs, tmp_path, flyannot):
     folder = write_table(tmp_path / "set", photographs, "")
     out = tmp_path / "run"
-    said = flyannot("run --data-set F -o O --set select.guess-stages=true", F=folder, O=out, code=0)
-    assert f"{len(photographs)} of {len(photographs)} pictures found" in said.err
+    flyannot("run --data-set F -o O --set select.guess-stages=true", F=folder, O=out, code=0)
+    page = (out / "report.html").read_text()
+    assert page.count("data:image/jpeg") >= len(photographs) and "missing" not in page.partition("<script")[0]
     with open_stored_file(out / "features.h5") as stored:
         texts = [text for s in stored.stage_ranges for text in stored.read_array(s, "quality_warnings")]
     assert len(texts) == len(photographs) and all("stage range guessed: " in text for text in texts)
@@ -116,44 +116,37 @@ def test_a_wrong_stage_range_is_named_by_check_and_by_annotate(photographs, tmp_
     late = [i for i in photographs if i.stage_range in ("7-8", "13-16")]
     folder = write_table(tmp_path / "set", late, "4-6")
     out = tmp_path / "terms.h5"
-    named = find_stage_warnings(read_images(folder))
-    assert sorted(text.partition(", ")[0] for text in named.values()) == [
-        "looks like 13-16",
-        "looks like 7-8",
-    ]
     listed = flyannot("check F --stages", F=folder, code=0).out
-    assert "2 pictures look like another stage range" in listed and "4-6, looks like 13-16" in listed
+    assert "2 pictures look like another stage range" in listed and f"4-6, {LOOKS_LIKE}: 13-16" in listed
     flyannot("annotate blastoderm F -o O --page", F=folder, O=out, code=0)
     assert "2 of 2 pictures look like another stage range" in out.with_suffix(".html").read_text()
     with open(out.with_suffix(".csv"), newline="") as file:
         warnings = {row["quality_warnings"] for row in csv.DictReader(file)}
-    assert all("looks like 13-16" in text for text in warnings)
+    assert all(f"{LOOKS_LIKE}: 13-16" in text for text in warnings)
     (later,) = (image.file for image in late if image.stage_range == "13-16")
     said = flyannot("explain blastoderm I --stage-range 4-6", I=later, code=0)
-    assert f"warning: {later}: looks like 13-16" in said.err
+    assert f"warning: {later}: {LOOKS_LIKE}: 13-16" in said.err
 
 
 def test_later_photographs_are_uneven_for_a_blastoderm_and_blastoderms_are_not(shared_data):
     images = read_images(shared_data / "flyexpress")
     uneven = {
-        s: [rate_picture(i.address).is_uneven for i in images if i.stage_range == s] for s in STAGE_RANGES
+        s: [UNEVEN in rated(i).stage_warnings("4-6") for i in images if i.stage_range == s]
+        for s in STAGE_RANGES
     }
     assert len(uneven["4-6"]) == 30 and not any(uneven["4-6"])
     assert sum(map(sum, uneven.values())) == 90
-    named = next(i for i in images if i.stage_range == "13-16" and rate_picture(i.address).is_uneven)
-    given = {s: find_stage_warnings([replace(named, stage_range=s)]) for s in STAGE_RANGES}
-    assert [s for s, found in given.items() if UNEVEN in found.get(replace(named, stage_range=s), "")] == [
-        "4-6"
-    ]
+    named = rated(next(i for i in images if i.stage_range == "13-16"))
+    assert not any(UNEVEN in named.stage_warnings(s) for s in STAGE_RANGES if s != "4-6")
 
 
 def test_what_is_no_embryo_or_has_no_colour_is_not_called_uneven(photographs, tmp_path, rng):
     noise = rng.integers(0, 256, (128, 320, 3), dtype=np.uint8)
     Picture.fromarray(noise).save(tmp_path / "noise.png")
-    uneven = next(i for i in photographs if rate_picture(i.address).is_uneven)
+    uneven = next(i for i in photographs if rated(i).unevenness > 0.12)
     Picture.open(uneven.path).convert("L").save(tmp_path / "grey.png")
-    for name in ("noise.png", "grey.png", "absent.png"):
-        assert not rate_picture(str(tmp_path / name)).is_uneven, name
+    for name in ("noise.png", "grey.png"):
+        assert np.isnan(rated(tmp_path / name).unevenness), name
 
 
 @pytest.mark.parametrize("has_table", [False, True])
@@ -172,9 +165,12 @@ def test_check_says_what_pictures_without_a_stage_range_look_like(has_table, pho
     assert "broken.bmp: cannot be guessed" in listed and "another stage range" not in listed
 
 
-def test_synthetic_and_missing_pictures_are_not_rated(chain, tmp_path):
-    images = read_images(chain.embryos)
-    assert find_stage_warnings(images) == {}
+def test_synthetic_pictures_are_not_rated(chain):
+    with open_stored_file(chain.predictions.with_name("predictions-pictures.h5")) as stored:
+        assert all(np.isnan(stored.read_array(s, "stage_odds")).all() for s in stored.stage_ranges)
+
+
+def test_pictures_that_cannot_be_rated_give_no_guess_and_say_why(tmp_path, flyannot):
     (tmp_path / "images.csv").write_text("image,gene,stage_range\nabsent.png,x,?\n")
-    with pytest.raises(InputError, match="no image can be guessed"):
-        guess_stage_ranges(read_images(tmp_path, unknown_stage=""), [])
+    said = flyannot("extract F -o O --guess-stages", F=tmp_path, O=tmp_path / "d.h5", code=2).err
+    assert "no such file" in said

@@ -14,11 +14,10 @@ from threadpoolctl import threadpool_info
 
 from flyannot.base.errors import DataError, FlyannotError, InputError
 from flyannot.dataset.folder import read_images, write_images_csv
-from flyannot.dataset.images import find_pictures, list_wanted_pictures, read_named_images
+from flyannot.dataset.images import read_named_images
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.header import content_digest
 from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
-from flyannot.images.picture import read_embryo_in_colour
 from flyannot.images.sift import normalise_descriptors
 from flyannot.pipeline.engine.inputs import read_described_patches
 from flyannot.pipeline.evaluate import ScoresTask, build_evaluation
@@ -97,9 +96,8 @@ def test_pictures_that_are_turned_are_described_annotated_and_shown_as_if_they_l
         ):
             np.testing.assert_array_equal(turned.read_array("4-6", name), there.read_array("4-6", name))
     for folder in (chain.folder, tmp_path):
-        with open_stored_file(folder / "descriptors.h5") as stored:
-            paths = find_pictures(list_wanted_pictures(stored), folder, folder / "embryos").paths
-        shown.append([read_embryo_in_colour(path, EXTRACT).tobytes() for _, path in sorted(paths.items())])
+        with open_stored_file(folder / "descriptors-pictures.h5") as stored:
+            shown.append([stored.read_array(s, "jpeg").tobytes() for s in stored.stage_ranges])
     assert shown[0] == shown[1]
 
 

@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.dataset.folder import read_images
-from flyannot.pipeline.annotate import annotate_task
+from flyannot.files.hdf5.pictures import ShownPicture
+from flyannot.images.shown import encode_jpeg
+from flyannot.pipeline.annotate import annotate_features_task
 from flyannot.pipeline.answers_of_run import RunAnswers
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.evaluate import ScoresTask, build_evaluation
+from flyannot.pipeline.learned_tables import copy_tables
 from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
 from flyannot.pipeline.runs.configuration import Configuration, find_options_classes, write_record
 from flyannot.report.drawing import pack_map
@@ -45,10 +47,12 @@ def make_run(copy):
     scores = copy.folder / "scores.json"
     run_task(ScoresTask(evaluation, scores), Execution())
     of_run = RunAnswers(scores, copy.features, copy.embryos)
-    options, images = AnnotateOptions(), read_images(copy.embryos)
-    task = annotate_task(copy.model, images, copy.predictions, options, of_run=of_run)
+    options = AnnotateOptions()
+    task = annotate_features_task(copy.model, copy.features, copy.predictions, options, of_run=of_run)
     run_task(task, Execution(force=True))
-    write_record(Configuration(copy.embryos, copy.folder))
+    configuration = Configuration(copy.embryos, copy.folder, options={"train": CLASSIFY})
+    write_record(configuration)
+    copy_tables(configuration)
     return copy
 
 
@@ -56,7 +60,9 @@ def write_record_with(copy, corrections):
     """Record a run as one that was made with corrections."""
     tables = {name: kind() for name, kind in find_options_classes().items()}
     tables["train"] = replace(CLASSIFY, corrections=(corrections,))
-    write_record(Configuration(copy.embryos, copy.folder, options=tables))
+    configuration = Configuration(copy.embryos, copy.folder, options=tables)
+    write_record(configuration)
+    copy_tables(configuration)
 
 
 def term(name, status, probability=None, **more):
@@ -87,11 +93,11 @@ ANSWER_AND_CURATED = {
 
 def entries(n, n_images=1, maps=False):
     """Yield groups of invented genes."""
-    cells = [pack_map(np.zeros((16, 40)), 1.0)] * n_images
+    cells = [pack_map(np.zeros((16, 40), np.int8))] * n_images
     drawn = {"value": 1.0, "plus": 2.0, "minus": 0.5, "rest": -0.5, "full": 0.1, "cells": cells}
     for g in range(n):
         terms = [term(f"term {g % 7}", (AGREED, MISSED, NEW)[g % 3], 0.9, map=drawn if maps else None)]
-        images = [ImageEntry(f"i{g}_{k}.png", "lateral", f"i{g}_{k}") for k in range(n_images)]
+        images = [ImageEntry(f"i{g}_{k}.png", "lateral", shown(f"i{g}_{k}")) for k in range(n_images)]
         gene = f"gene{g:05d}"
         yield GroupEntry(STAGE_RANGES[g % 6], gene, gene, f"FBgn{g:07d}", True, images, terms)
 
@@ -102,14 +108,15 @@ def groups_page(is_predicted=True, **more):
     return Page("sizes", sections=[("groups", "Genes", html)], **more)
 
 
-def picture(path):
-    seed = sum(map(ord, str(path)))
-    return np.random.default_rng(seed).integers(0, 256, (16, 40), dtype=np.uint8)
+def shown(name):
+    """Return a picture of noise, which is small enough for pages of thousands of genes."""
+    pixels = np.random.default_rng(sum(map(ord, name))).integers(0, 256, (16, 40), dtype=np.uint8)
+    return ShownPicture(encode_jpeg(pixels), np.ones((64, 160), bool), np.nan, np.full(6, np.nan))
 
 
-def write_groups(path, groups, *, page_bytes=20_000_000, read_pixels=picture, **more):
+def write_groups(path, groups, *, page_bytes=20_000_000, **more):
     """Write a page of some groups; return the folder beside it, or None."""
-    return write_page(path, groups_page(**more), list(groups), read_pixels=read_pixels, page_bytes=page_bytes)
+    return write_page(path, groups_page(**more), list(groups), page_bytes=page_bytes)
 
 
 def nasty_scores(rng):
@@ -129,7 +136,7 @@ def nasty_scores(rng):
 def nasty_entries():
     for status in (AGREED, PREDICTED):
         terms = [term(NASTY, status, 0.5)]
-        yield GroupEntry("4-6", NASTY, NASTY, NASTY, True, [ImageEntry(NASTY, NASTY)], terms)
+        yield GroupEntry("4-6", NASTY, NASTY, NASTY, True, [ImageEntry(NASTY, NASTY, shown(NASTY))], terms)
 
 
 def nasty_page(rng, folder):

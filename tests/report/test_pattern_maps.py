@@ -18,7 +18,7 @@ from flyannot.report.page import PATTERNS, write_page
 from flyannot.report.run_folder import open_run
 from flyannot.report.templates import render
 from tests.report.browser import shown, until, violations_in_light_and_dark
-from tests.report.small_pages import entries, groups_page, picture
+from tests.report.small_pages import entries, groups_page
 
 
 @pytest.fixture(scope="module", params=[1, 20_000_000], ids=["beside the page", "in it"])
@@ -31,7 +31,7 @@ def mapped(request, tmp_path_factory):
     ]
     path, page = tmp_path_factory.mktemp("map") / "report.html", groups_page()
     page = replace(page, sections=[*page.sections, (PATTERNS, "Map of patterns", render("patterns.html"))])
-    write_page(path, page, groups, read_pixels=picture, page_bytes=request.param)
+    write_page(path, page, groups, page_bytes=request.param)
     return path
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from flyannot.report.page import write_page
 from tests.report.browser import LINES, genes, shown, until
-from tests.report.small_pages import NASTY, entries, nasty_entries, nasty_page, picture, write_groups
+from tests.report.small_pages import NASTY, entries, nasty_entries, nasty_page, write_groups
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_a_page_that_lost_its_folder_says_so(browser, tmp_path):
 
 def test_text_from_tables_is_shown_and_never_run(browser, tmp_path, rng):
     out = tmp_path / "nasty.html"
-    write_page(out, nasty_page(rng, tmp_path), list(nasty_entries()), read_pixels=picture)
+    write_page(out, nasty_page(rng, tmp_path), list(nasty_entries()))
     with shown(browser, out) as view:
         view.on("dialog", lambda dialog: pytest.fail(f"a script was run: {dialog.message}"))
         assert view.inner_text("h1") == NASTY
