@@ -8,10 +8,10 @@ import pytest
 
 from flyannot.base.errors import DataError
 from flyannot.dataset.folder import read_images
-from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import SCHEMAS
-from flyannot.pipeline.engine import images as engine_images
+from flyannot.files.text_files import open_regular_file
+from flyannot.images import embryo
 from flyannot.pipeline.engine import parts
 from flyannot.pipeline.engine.parts import parts_folder, select_share
 from flyannot.pipeline.engine.task import Execution, run_task_share
@@ -55,31 +55,30 @@ def test_parts_that_several_jobs_make_are_joined_to_what_one_makes(chain, tmp_pa
     make(task_of(chain, name, whole))
     for number in (2, 3, 1):
         assert run_task_share(task_of(chain, name, out), (number, N), ONCE)
-    made = {path: path.stat().st_mtime_ns for path in parts_folder(out).glob("*.h5")}
+    made = {path: path.stat().st_mtime_ns for path in parts_folder(out).glob("*.part.h5")}
     assert len(made) == 2 and not out.exists()
     assert run_task_share(task_of(chain, name, out), (1, N), ONCE)
-    assert made == {path: path.stat().st_mtime_ns for path in parts_folder(out).glob("*.h5")}
+    assert made == {path: path.stat().st_mtime_ns for path in parts_folder(out).glob("*.part.h5")}
     assert make(task_of(chain, name, out)).made
     assert out.read_bytes() == whole.read_bytes() and not parts_folder(out).exists()
     assert not run_task_share(task_of(chain, name, out), (1, N), ONCE), "it is up to date"
 
 
 @pytest.mark.parametrize("name", ["descriptors", "features of images", "predictions"])
-def test_a_command_reads_each_image_once_for_its_digest_a_job_only_its_own(
-    chain, tmp_path, name, monkeypatch
-):
-    """Check the reading for the digests in the headers of the output and of the parts."""
+def test_a_command_opens_each_picture_once_and_a_job_only_its_own(chain, tmp_path, name, monkeypatch):
     read = Counter()
 
     def counted(path):
         read[path] += 1
-        return file_digest(path)
+        return open_regular_file(path)
 
-    monkeypatch.setattr(engine_images, "file_digest", counted)
+    monkeypatch.setattr(embryo, "open_regular_file", counted)
     monkeypatch.setattr(parts, "IMAGES_PER_PART", 7)
     images = read_images(chain.embryos)[::3]
-    make(task_of(chain, name, tmp_path / "out.h5", images))
-    assert read == Counter(image.file for image in images)
+    for _ in ("fresh", "again"):
+        read.clear()
+        make(task_of(chain, name, tmp_path / "out.h5", images))
+        assert read == Counter(image.file for image in images)
     n_of_jobs = []
     for number in range(1, N + 1):
         read.clear()
@@ -97,7 +96,7 @@ def test_the_part_of_an_image_that_has_changed_since_is_made_anew_and_no_other(
     images = read_images(own_chain.embryos)[::3]
     for _ in range(2):
         run_task_share(task_of(own_chain, name, out, images), (1, 1), ONCE)
-        states.append({(path, path.stat().st_mtime_ns) for path in parts_folder(out).glob("*.h5")})
+        states.append({(path, path.stat().st_mtime_ns) for path in parts_folder(out).glob("*.part.h5")})
         Path(images[0].path).write_bytes(Path(images[-1].path).read_bytes())
     assert len(states[0] - states[1]) == 1 < len(states[0])
     make(task_of(own_chain, name, out, images))

@@ -14,6 +14,7 @@ from flyannot.base.errors import WriteError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.images.registration import find_outline
 from flyannot.jobs.executor import Executor, _Pace
 from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution, run_task
@@ -27,7 +28,6 @@ from flyannot.report.curves import (
     reliability_curve,
     roc_curves,
 )
-from flyannot.images.registration import find_outline
 from flyannot.report.drawing import pack_map, trace_outline
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import to_script_json, write_page
