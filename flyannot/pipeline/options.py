@@ -5,7 +5,6 @@ from typing import ClassVar
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import (
-    UNLESS_DEFAULT,
     ChoiceType,
     FlagType,
     FloatType,
@@ -168,7 +167,6 @@ class LearnOptions(Options):
         IntegerType(),
         "The number of atoms of each dictionary.",
         stands_for="1,000, or a tenth of the patches if fewer than 10,000",
-        in_header=UNLESS_DEFAULT,
     )
     n_epochs: int | None = option(
         None,
@@ -198,7 +196,6 @@ class LearnOptions(Options):
         "Exclude negative codes, or negative numbers in atoms (repeatable). For a matrix and the learners "
         "scc, ol and modl.",
         more=True,
-        in_header=UNLESS_DEFAULT,
     )
     data_parallel: int | None = option(
         None,
@@ -207,7 +204,6 @@ class LearnOptions(Options):
         "Use it for several workers, or for more patches than fit in memory, because patches are read from "
         "their files as they are visited. 16 parts suit most data. For --learner scc.",
         stands_for="one part, in memory",
-        kept_as="shares",
     )
     tol: float | None = option(
         None,
@@ -263,15 +259,10 @@ class LearnOptions(Options):
         lam = self.lam or float(default_lam(n_columns or 128))
         return replace(self, lam=lam, n_epochs=n_epochs, max_patches=most)
 
-    @classmethod
-    def from_header(cls, header):
-        return super().from_header(header | {"max_patches": header["max_patches"] or "all"})
-
     def to_header(self):
         """Return the resolved options by name, as JSON, with all options of the learner."""
         header = super(LearnOptions, self.resolve()).to_header()
-        most = None if header["max_patches"] == "all" else header["max_patches"]  # as it was always stored
-        return header | {"max_patches": most, "learner_option": self.settings().to_header()}
+        return header | {"learner_option": self.settings().to_header()}
 
     def n_most(self, count):
         """Return how many of `count` patches are used for learning, at most."""
@@ -330,14 +321,12 @@ class EvaluateOptions(Options):
     """Options of evaluations."""
 
     table: ClassVar[str] = "evaluate"
-    removed: ClassVar[dict] = {"retrieval": False, "pixels": None}
 
     folds: int | None = option(
         None,
         IntegerType(least=2),
         "The number of folds of the cross-validation. Each gene is in one fold.",
         stands_for="5; fewer if there are few genes",
-        in_header=UNLESS_DEFAULT,
     )
     nested: bool = option(
         False,
