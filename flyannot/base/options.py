@@ -288,7 +288,7 @@ def option(default, kind, help, *, stands_for="", more=False, in_header=True, in
     in_header : bool, whether the headers of output files contain the option. Paths are left out; headers have
         the digests of the files instead
     in_files : bool, whether a configuration file may set it. An option that can run other code may not be set
-    variable : str, the environment variable that sets it; by default FLYANNOT_, the table and the option
+    variable : str, the environment variable that sets it; "" if there is none
     """
     metadata = {name: value for name, value in locals().items() if name != "default"}
     if isinstance(default, dict):
@@ -302,7 +302,7 @@ class Options:
 
     Attributes
     ----------
-    table : str, the name of the table in configuration files. Environment variables have it after FLYANNOT_
+    table : str, the name of the table in configuration files
     """
 
     table: ClassVar[str] = ""
@@ -319,25 +319,23 @@ class Options:
 
         Parameters
         ----------
-        table : dict, option -> value; names in kebab or snake case
+        table : dict, option -> value; the names are spelled as `spelled` does
         where : str, how error messages name the table, such as "[extract]"
-        spelled : function that spells the name of a field for messages; by default `to_kebab_case`
+        spelled : function that spells the name of a field; by default `to_kebab_case`
 
         Raises
         ------
         InputError
             If an option does not exist or its value is not valid.
         """
-        known = {entry.name: entry for entry in fields(cls)}
         spelled = spelled or to_kebab_case
+        known = {spelled(entry.name): entry for entry in fields(cls)}
         values = {}
         for name, value in table.items():
-            plain = name.replace("-", "_")
-            if plain not in known:
-                names = [spelled(entry) for entry in known]
-                meant = did_you_mean(spelled(plain), names)
-                raise InputError(f'{where} has no option "{name}".{meant}', fix=f"use {', '.join(names)}")
-            values[plain] = parse_option(known[plain], value, f"{where} {spelled(plain)}")
+            if name not in known:
+                meant = did_you_mean(name, known)
+                raise InputError(f'{where} has no option "{name}".{meant}', fix=f"use {', '.join(known)}")
+            values[known[name].name] = parse_option(known[name], value, f"{where} {name}")
         return cls(**values)
 
     @classmethod
@@ -406,17 +404,6 @@ def format_default(entry):
     default = _field_default(entry)
     is_shown = not isinstance(kind, FlagType) and default not in (None, (), {})
     return entry.metadata["stands_for"] or (kind.to_text(default) if is_shown else "")
-
-
-def environment_variable(options, entry):
-    """Return the name of the environment variable that sets an option, such as FLYANNOT_EXTRACT_STRIDE_PX.
-
-    Parameters
-    ----------
-    options : the options class, a subclass of `Options`
-    entry : dataclasses.Field, the option
-    """
-    return entry.metadata["variable"] or f"FLYANNOT_{options.table}_{entry.name}".replace("-", "_").upper()
 
 
 def to_kebab_case(name):

@@ -16,6 +16,7 @@ from flyannot.base.options import (
     TupleType,
     WordOrType,
     option,
+    to_kebab_case,
 )
 from flyannot.base.stage_ranges import StageRangeType
 from flyannot.base.views import ViewType
@@ -99,6 +100,7 @@ class RunOptions(Options):
         "Use at most this many cores, and fewer if more would gain no time. The result is always the same.",
         stands_for="all cores",
         more=True,
+        variable="FLYANNOT_JOBS",
     )
     scheduler: str | None = option(
         None,
@@ -106,7 +108,6 @@ class RunOptions(Options):
         "The address of a Dask scheduler whose workers do the work, such as tcp://host:8786.",
         more=True,
         in_files=False,
-        variable="FLYANNOT_SCHEDULER",
     )
 
 
@@ -291,9 +292,8 @@ class LearnOptions(Options):
         InputError
             If the learner has no such option, or does not accept the value.
         """
-        return LEARNERS[self.learner].Options.from_table(
-            self.learner_option, f"{where}learner {self.learner}"
-        )
+        given = {to_kebab_case(name): value for name, value in self.learner_option.items()}
+        return LEARNERS[self.learner].Options.from_table(given, f"{where}learner {self.learner}")
 
 
 @dataclass(frozen=True, kw_only=True)

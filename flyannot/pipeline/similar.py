@@ -10,7 +10,6 @@ import numpy as np
 
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.dataset.images import find_pictures, list_wanted_pictures
-from flyannot.dataset.paths import resolve_path
 from flyannot.encode.groups import Groups, group_images
 from flyannot.encode.similarity import build_image_index, find_most_similar
 from flyannot.files.hdf5.reading import read_image_metadata
@@ -20,7 +19,7 @@ from flyannot.images.picture import read_embryo_candidates
 from flyannot.pipeline.encoding import build_encoder
 from flyannot.pipeline.engine.inputs import is_imported, read_curated_annotations
 from flyannot.pipeline.engine.task import write_text_output
-from flyannot.pipeline.runs.configuration import read_record, read_recorded_data_set
+from flyannot.pipeline.runs.configuration import read_record
 
 COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
 
@@ -233,10 +232,9 @@ class SimilarityIndex:
                 "the folder with annotations.csv is not found",
                 fix="name the data set folder: --data-set FOLDER",
             )
-        record = read_record(self._folder) or {}
-        corrections = record.get("train", {}).get("corrections", [])
-        paths = [resolve_path(self._folder, path) for path in corrections]
-        return read_curated_annotations(place, corrections=paths)[0]
+        record = read_record(self._folder)
+        corrections = record.options["train"].corrections if record else ()
+        return read_curated_annotations(place, corrections=corrections)[0]
 
     @property
     def _folder(self):
@@ -246,7 +244,8 @@ class SimilarityIndex:
     @cached_property
     def _pictures(self):
         """The pictures of the file, as `find_pictures` returns them."""
-        named = self._data_set or read_recorded_data_set(self._folder)
+        record = None if self._data_set else read_record(self._folder)
+        named = record.data_set if record else self._data_set
         return find_pictures(list_wanted_pictures(self.stored), self._folder, named)
 
 

@@ -11,7 +11,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import Annotations, read_images
 from flyannot.dataset.images import FoundPictures, find_pictures, list_wanted_pictures
-from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, relative_path, resolve_path
+from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, relative_path
 from flyannot.encode.groups import group_images
 from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.reading import StoredFile, open_stored_file, read_image_metadata
@@ -171,10 +171,10 @@ def open_run(stack: ExitStack, folder, data_set=None, model=None):
         )
     others = [step.makes for step in STEPS.values() if step.makes and not step.kind]
     others = [name for name in others if name != STEPS[_PAGE_STEP].makes and (folder / name).is_file()]
-    record = read_record(folder) or {}
-    recorded = resolve_path(folder, record["data-set"]) if "data-set" in record else None
+    record = read_record(folder)
+    recorded = record.data_set if record else None
     pictures = _find_pictures(folder, files, data_set, recorded, notes)
-    corrections = [resolve_path(folder, path) for path in record.get("train", {}).get("corrections", [])]
+    corrections = record.options["train"].corrections if record else ()
     try:
         annotations = _read_annotations(pictures.place, corrections, notes)
     except FlyannotError as error:

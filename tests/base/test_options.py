@@ -70,7 +70,8 @@ def test_a_header_gives_back_the_options_that_it_took():
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_words(name, wrong, words):
-    for make in (lambda: Some(**{name: wrong}), lambda: Some.from_table({name: wrong}, "[some]")):
+    in_file = {name.replace("_", "-"): wrong}
+    for make in (lambda: Some(**{name: wrong}), lambda: Some.from_table(in_file, "[some]")):
         with pytest.raises(InputError, match=words):
             make()
 

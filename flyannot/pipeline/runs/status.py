@@ -12,7 +12,7 @@ from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.images import read_selected_images
 from flyannot.pipeline.engine.parts import parts_folder
 from flyannot.pipeline.engine.step import IMAGES
-from flyannot.pipeline.runs.configuration import RECORD, read_recorded_configuration
+from flyannot.pipeline.runs.configuration import RECORD, read_record
 from flyannot.pipeline.runs.run import (
     build_run_task,
     list_steps,
@@ -46,11 +46,9 @@ def read_run_status(folder):
     Raises
     ------
     InputError
-        If there is no record of a run in the folder.
-    DataError
-        If the record was changed.
+        If there is no record of a run in the folder, or it cannot be read.
     """
-    configuration = read_recorded_configuration(folder) if folder.is_dir() else None
+    configuration = read_record(folder) if folder.is_dir() else None
     if configuration is None:
         raise InputError(
             f"{folder} is not the output folder of a run: it has no {RECORD}",
