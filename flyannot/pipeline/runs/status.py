@@ -22,6 +22,8 @@ from flyannot.pipeline.runs.run import (
     with_base_model,
 )
 
+_CHOSEN = {"stride_px", "n_atoms", "min_groups", "folds"}  # the run chooses those that are not given
+
 
 @dataclass(frozen=True)
 class StepStatus:
@@ -120,6 +122,7 @@ class _Run:
             options = {step.name: options[step.name]}
         for name in options.keys() & header.options.keys():
             wanted = options[name].to_header()
+            wanted = {key: value for key, value in wanted.items() if value is not None or key not in _CHOSEN}
             changes += describe_changes(
                 {key: header.options[name].get(key) for key in wanted}, wanted, f"{name}."
             )
