@@ -16,7 +16,6 @@ from pathlib import Path
 import click
 import numpy as np
 
-from flyannot.base.options import to_kebab_case
 from flyannot.dataset.folder import read_images
 from flyannot.encode.groups import InMemoryFeatures
 from flyannot.encode.options import GridType
@@ -30,7 +29,7 @@ from flyannot.pipeline.engine.step import StepRequest
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.evaluate import CrossValidation, ScoresTask
 from flyannot.pipeline.options import Selection
-from flyannot.pipeline.runs.configuration import build_configuration, convert_to_kebab_case
+from flyannot.pipeline.runs.configuration import build_configuration
 from flyannot.terms.group_outcomes import read_scores
 
 _STEPS = ("extract", "learn-dict", "pool")  # before a row is evaluated
@@ -105,15 +104,14 @@ def evaluate_rows(path, data_set, output, *, nested=False):
     tables = read_toml(path)
     places = {"data-set": str(data_set.absolute()), "output": str(output.absolute())}
     for row in tables["row"]:
-        row = convert_to_kebab_case(row)
         name, base, pixels = row.pop("name"), row.pop("base", None), row.pop("pixels", None)
         changed = read_toml(path.parent / base) if base else {}
-        changed = {to_kebab_case(key): table for key, table in changed.items() if isinstance(table, dict)}
+        changed = {key: table for key, table in changed.items() if isinstance(table, dict)}
         for step in STEPS.values():
             if step.makes_data_set:  # the rows share one
                 changed.pop(step.name, None)
         for key, table in row.items():
-            changed[key] = convert_to_kebab_case(changed.get(key, {})) | convert_to_kebab_case(table)
+            changed[key] = changed.get(key, {}) | table
         changed.setdefault("evaluate", {})["nested"] = nested
         configuration = build_configuration(places | {"seed": tables.get("seed", 0)} | changed, path)
         logging.getLogger("flyannot").info("== %s", name)

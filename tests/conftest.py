@@ -215,7 +215,7 @@ def flyannot(capsys, monkeypatch):
     log = logging.getLogger("flyannot")
     handlers = {n: signal.getsignal(n) for n in ENDING_SIGNALS}
     monkeypatch.setattr(faults, "exit_immediately", lambda code: code)  # it would end the tests
-    monkeypatch.setenv("FLYANNOT_RUN_JOBS", "1")  # on a busy machine a second one would be started or not
+    monkeypatch.setenv("FLYANNOT_JOBS", "1")  # on a busy machine a second one would be started or not
 
     def run(line, *, code=None, **named):
         words = [str(named.get(word, word)) for word in shlex.split(line)]

@@ -28,7 +28,7 @@ POOL = PoolOptions(grid=(1, 2))
 CLASSIFY = TrainOptions(min_groups=4, inner_folds=2)
 
 SYNTHESIZE = """[synthesize]
-n_genes = 12
+n-genes = 12
 max-images = 2
 stage-range = ["4-6"]
 """

@@ -13,7 +13,6 @@ have the same Python type.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from numbers import Integral, Real
 from pathlib import Path
@@ -21,7 +20,6 @@ from typing import Any, ClassVar
 
 from flyannot.base.errors import InputError, did_you_mean
 
-UNLESS_DEFAULT = "unless default"
 _FIX = "see the valid values: flyannot COMMAND --help"
 
 
@@ -277,9 +275,7 @@ def require_number(name, value, kind, words=""):
         raise InputError(what, fix=f"choose another {name}") from None
 
 
-def option(
-    default, kind, help, *, stands_for="", more=False, in_header=True, in_files=True, variable="", kept_as=""
-):
+def option(default, kind, help, *, stands_for="", more=False, in_header=True, in_files=True, variable=""):
     """Declare one option, as a dataclass field of a subclass of `Options`.
 
     Parameters
@@ -289,12 +285,10 @@ def option(
     help : str, one or two sentences
     stands_for : str, what help shows as the default if `default` is None
     more : bool, whether help lists the option under "More options"
-    in_header : bool or UNLESS_DEFAULT, whether the headers of output files contain the option. Paths are left
-        out; headers have the digests of the files instead. UNLESS_DEFAULT omits the default value, so that
-        older files, which lack the option, remain valid
+    in_header : bool, whether the headers of output files contain the option. Paths are left out; headers have
+        the digests of the files instead
     in_files : bool, whether a configuration file may set it. An option that can run other code may not be set
-    variable : str, the environment variable that sets it; by default FLYANNOT_, the table and the option
-    kept_as : str, its name in the headers of files; by default the name of the field
+    variable : str, the environment variable that sets it; "" if there is none
     """
     metadata = {name: value for name, value in locals().items() if name != "default"}
     if isinstance(default, dict):
@@ -308,13 +302,10 @@ class Options:
 
     Attributes
     ----------
-    table : str, the name of the table in configuration files. Environment variables have it after FLYANNOT_
-    removed : dict, name of an option that no longer exists -> the value at which it had no effect. With this
-        value it is ignored in old configuration files
+    table : str, the name of the table in configuration files
     """
 
     table: ClassVar[str] = ""
-    removed: ClassVar[Mapping] = {}
 
     def __post_init__(self):
         for entry in fields(self):
@@ -328,34 +319,24 @@ class Options:
 
         Parameters
         ----------
-        table : dict, option -> value; names in kebab or snake case
+        table : dict, option -> value; the names are spelled as `spelled` does
         where : str, how error messages name the table, such as "[extract]"
-        spelled : function that spells the name of a field for messages; by default `to_kebab_case`
+        spelled : function that spells the name of a field; by default `to_kebab_case`
 
         Raises
         ------
         InputError
             If an option does not exist or its value is not valid.
         """
-        known = {entry.name: entry for entry in fields(cls)}
         spelled = spelled or to_kebab_case
+        known = {spelled(entry.name): entry for entry in fields(cls)}
         values = {}
-        for name, value in cls.drop_removed(table).items():
-            plain = name.replace("-", "_")
-            if plain not in known:
-                names = [spelled(entry) for entry in known]
-                meant = did_you_mean(spelled(plain), names)
-                raise InputError(f'{where} has no option "{name}".{meant}', fix=f"use {', '.join(names)}")
-            values[plain] = parse_option(known[plain], value, f"{where} {spelled(plain)}")
+        for name, value in table.items():
+            if name not in known:
+                meant = did_you_mean(name, known)
+                raise InputError(f'{where} has no option "{name}".{meant}', fix=f"use {', '.join(known)}")
+            values[known[name].name] = parse_option(known[name], value, f"{where} {name}")
         return cls(**values)
-
-    @classmethod
-    def drop_removed(cls, table):
-        """Return a table (dict, option -> value) without the options of old versions that had no effect.
-
-        An option is dropped if `removed` has its name with the same value.
-        """
-        return {name: value for name, value in table.items() if (name, value) not in cls.removed.items()}
 
     @classmethod
     def from_header(cls, header):
@@ -368,13 +349,7 @@ class Options:
         KeyError, ValueError
             If an option is missing or its value is not valid.
         """
-        return cls(
-            **{
-                entry.name: header[name]
-                for entry in _header_fields(cls)
-                if (name := _header_name(entry)) in header or entry.metadata["in_header"] != UNLESS_DEFAULT
-            }
-        )
+        return cls(**{entry.name: header[entry.name] for entry in _header_fields(cls)})
 
     def to_header(self):
         """Return the options as a dict, option -> JSON value, for the header of an output file.
@@ -382,10 +357,9 @@ class Options:
         Options that are declared with `in_header=False` are left out.
         """
         return {
-            _header_name(entry): None if value is None else entry.metadata["kind"].to_json(value)
+            entry.name: None if value is None else entry.metadata["kind"].to_json(value)
             for entry in _header_fields(self)
-            if (value := getattr(self, entry.name)) != entry.default
-            or entry.metadata["in_header"] != UNLESS_DEFAULT
+            for value in [getattr(self, entry.name)]
         }
 
 
@@ -432,17 +406,6 @@ def format_default(entry):
     return entry.metadata["stands_for"] or (kind.to_text(default) if is_shown else "")
 
 
-def environment_variable(options, entry):
-    """Return the name of the environment variable that sets an option, such as FLYANNOT_EXTRACT_STRIDE_PX.
-
-    Parameters
-    ----------
-    options : the options class, a subclass of `Options`
-    entry : dataclasses.Field, the option
-    """
-    return entry.metadata["variable"] or f"FLYANNOT_{options.table}_{entry.name}".replace("-", "_").upper()
-
-
 def to_kebab_case(name):
     """Replace the underscores of a name by dashes, as in command lines and configuration files."""
     return name.replace("_", "-")
@@ -451,8 +414,3 @@ def to_kebab_case(name):
 def _header_fields(options):
     """Return the dataclass fields of the options that the headers of output files contain."""
     return [entry for entry in fields(options) if entry.metadata["in_header"]]
-
-
-def _header_name(entry):
-    """Return the name that an option, given as its dataclass field, has in the headers of output files."""
-    return entry.metadata["kept_as"] or entry.name

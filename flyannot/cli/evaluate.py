@@ -82,10 +82,7 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
 
 
 def _refuse_trained_options():
-    """Raise InputError if an option that --model already determines was given on the command line.
-
-    Values from environment variables are allowed.
-    """
+    """Raise InputError if an option that --model already determines was given on the command line."""
     context = click.get_current_context()
     trained = {option.name for option in fields(TrainOptions) if option.metadata["in_header"]}
     for name in (*sorted(trained), "seed", "stage_range"):

@@ -63,9 +63,8 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     """Run all steps: extract, learn-dict, pool, train, evaluate, annotate, report.
 
     CONFIG is a TOML file with data-set, output and seed, a table of options for each step, and the tables
-    select (stage-range, view) and run (jobs). Files that are up to date are kept. --set overrides the
-    environment variables FLYANNOT_TABLE_OPTION, which override CONFIG. Without CONFIG, give --data-set and
-    --output; the other options then have their defaults.
+    select (stage-range, view) and run (jobs). Files that are up to date are kept. --set overrides CONFIG.
+    Without CONFIG, give --data-set and --output; the other options then have their defaults.
 
     If the data set has no annotations.csv, train and evaluate are left out. For stage range 4-6, the supplied
     model blastoderm suggests terms. Give or correct terms on the page, and run again with --corrections,

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import (
-    UNLESS_DEFAULT,
     ChoiceType,
     FlagType,
     FloatType,
@@ -41,7 +40,6 @@ class ExtractOptions(Options):
         IntegerType(),
         "Distance from one patch to the next.",
         stands_for="16; 8 if no stage range has enough images for 10,000 patches",
-        in_header=UNLESS_DEFAULT,
     )
     min_std: float = option(
         6.0,
@@ -69,7 +67,6 @@ class ExtractOptions(Options):
         "Mirror every embryo whose posterior end is left: the anterior end is the more pointed one (with "
         "--register axis). If both ends are alike, the image is not mirrored, and gets a warning.",
         more=True,
-        in_header=UNLESS_DEFAULT,
     )
     multiple_embryos: bool = option(
         False,
@@ -77,7 +74,6 @@ class ExtractOptions(Options):
         "Every image is a photograph of one or more embryos: each is found, cut out, and named IMAGE#1, "
         "IMAGE#2 and so on (with --register axis).",
         more=True,
-        kept_as="many",
     )
     plane: tuple = option(
         (),

@@ -303,6 +303,7 @@ def _changed_inputs(made_before, made_now):
     for role in {*made_before, *made_now} - {"model"}:
         was, now = made_before.get(role), made_now.get(role)
         if isinstance(now, dict):  # options that are not given follow from the curated terms
+            now = {name: value for name, value in now.items() if value is not None}
             was = {name: (was or {}).get(name) for name in now}
         if canonical_json(was) != canonical_json(now):
             changed.add(role)

@@ -487,7 +487,6 @@ class ScoresTask(Task):
             raise InputError(
                 f"{self.path} exists and does not contain scores", fix="name another file with --json"
             ) from None
-        made_before |= {"evaluate": EvaluateOptions.drop_removed(made_before.get("evaluate", {}))}
         made_now = self._evaluation.with_chosen_options().made_from()
         return ", ".join(describe_changes(made_before, made_now, inputs=_INPUTS))
 

@@ -120,7 +120,7 @@ def summarise_descriptors(path):
             n_candidates = int(stored.read_array(stage_range, "n_candidates").sum())
             names = stored.read_array(stage_range, "image")
             images = pluralise(len(names), "image")
-            if stored.options["extract"]["many"]:
+            if stored.options["extract"]["multiple_embryos"]:
                 n_photographs = len({photograph_name(name) for name in names})
                 images = f"{pluralise(len(names), 'embryo')} on {pluralise(n_photographs, 'photograph')}"
             n_patches = len(stored.datasets(stage_range)["descriptors"])
@@ -157,8 +157,9 @@ def embryo_table_path(out, options):
 
     out : Path of the output; options : dict of the options in its header
     """
-    table = out.with_name(f"{out.stem}-embryos.csv")
-    return {table: ("image", *EmbryoBox._fields)} if options.get("extract", {}).get("many") else {}
+    if not options.get("extract", {}).get("multiple_embryos"):
+        return {}
+    return {out.with_name(f"{out.stem}-embryos.csv"): ("image", *EmbryoBox._fields)}
 
 
 def _write_beside(out, options):

@@ -4,6 +4,7 @@ from flyannot.dataset.paths import ANNOTATIONS, IMAGES, find_table, has_table
 from flyannot.files.atomic_file import copy_file
 from flyannot.files.tables import read_table
 from flyannot.pipeline.engine.inputs import read_curated_annotations
+from flyannot.pipeline.runs.configuration import read_record
 
 FOLDER = "tables"  # in the output folder of a run
 _CORRECTIONS = "corrections-"  # the beginning of the names of copies, before their number
@@ -42,6 +43,7 @@ def read_run_annotations(folder, notes=None):
     corrections = sorted(tables.glob(f"{_CORRECTIONS}*"), key=lambda path: (len(path.name), path.name))
     if not (corrections or has_table(tables, ANNOTATIONS)):
         return None
+    read_record(folder)  # the tables have the names of columns in the record
     annotations, changes = read_curated_annotations(tables, corrections=corrections)
     if notes is not None:
         notes += [f"{sentence}." for sentence in changes]

@@ -5,7 +5,6 @@ from typing import ClassVar
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import (
-    UNLESS_DEFAULT,
     ChoiceType,
     FlagType,
     FloatType,
@@ -17,6 +16,7 @@ from flyannot.base.options import (
     TupleType,
     WordOrType,
     option,
+    to_kebab_case,
 )
 from flyannot.base.stage_ranges import StageRangeType
 from flyannot.base.views import ViewType
@@ -100,6 +100,7 @@ class RunOptions(Options):
         "Use at most this many cores, and fewer if more would gain no time. The result is always the same.",
         stands_for="all cores",
         more=True,
+        variable="FLYANNOT_JOBS",
     )
     scheduler: str | None = option(
         None,
@@ -107,7 +108,6 @@ class RunOptions(Options):
         "The address of a Dask scheduler whose workers do the work, such as tcp://host:8786.",
         more=True,
         in_files=False,
-        variable="FLYANNOT_SCHEDULER",
     )
 
 
@@ -168,7 +168,6 @@ class LearnOptions(Options):
         IntegerType(),
         "The number of atoms of each dictionary.",
         stands_for="1,000, or a tenth of the patches if fewer than 10,000",
-        in_header=UNLESS_DEFAULT,
     )
     n_epochs: int | None = option(
         None,
@@ -198,7 +197,6 @@ class LearnOptions(Options):
         "Exclude negative codes, or negative numbers in atoms (repeatable). For a matrix and the learners "
         "scc, ol and modl.",
         more=True,
-        in_header=UNLESS_DEFAULT,
     )
     data_parallel: int | None = option(
         None,
@@ -207,7 +205,6 @@ class LearnOptions(Options):
         "Use it for several workers, or for more patches than fit in memory, because patches are read from "
         "their files as they are visited. 16 parts suit most data. For --learner scc.",
         stands_for="one part, in memory",
-        kept_as="shares",
     )
     tol: float | None = option(
         None,
@@ -263,15 +260,10 @@ class LearnOptions(Options):
         lam = self.lam or float(default_lam(n_columns or 128))
         return replace(self, lam=lam, n_epochs=n_epochs, max_patches=most)
 
-    @classmethod
-    def from_header(cls, header):
-        return super().from_header(header | {"max_patches": header["max_patches"] or "all"})
-
     def to_header(self):
         """Return the resolved options by name, as JSON, with all options of the learner."""
         header = super(LearnOptions, self.resolve()).to_header()
-        most = None if header["max_patches"] == "all" else header["max_patches"]  # as it was always stored
-        return header | {"max_patches": most, "learner_option": self.settings().to_header()}
+        return header | {"learner_option": self.settings().to_header()}
 
     def n_most(self, count):
         """Return how many of `count` patches are used for learning, at most."""
@@ -300,9 +292,8 @@ class LearnOptions(Options):
         InputError
             If the learner has no such option, or does not accept the value.
         """
-        return LEARNERS[self.learner].Options.from_table(
-            self.learner_option, f"{where}learner {self.learner}"
-        )
+        given = {to_kebab_case(name): value for name, value in self.learner_option.items()}
+        return LEARNERS[self.learner].Options.from_table(given, f"{where}learner {self.learner}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,14 +321,12 @@ class EvaluateOptions(Options):
     """Options of evaluations."""
 
     table: ClassVar[str] = "evaluate"
-    removed: ClassVar[dict] = {"retrieval": False, "pixels": None}
 
     folds: int | None = option(
         None,
         IntegerType(least=2),
         "The number of folds of the cross-validation. Each gene is in one fold.",
         stands_for="5; fewer if there are few genes",
-        in_header=UNLESS_DEFAULT,
     )
     nested: bool = option(
         False,

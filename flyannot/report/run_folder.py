@@ -8,7 +8,7 @@ from flyannot import __version__
 from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import Annotations
-from flyannot.dataset.paths import IMAGES, resolve_path
+from flyannot.dataset.paths import IMAGES
 from flyannot.encode.groups import group_images
 from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.reading import StoredFile, open_stored_file, read_image_metadata
@@ -165,8 +165,8 @@ def open_run(stack: ExitStack, folder, data_set=None, model=None):
         )
     others = [step.makes for step in STEPS.values() if step.makes and not step.kind]
     others = [name for name in others if name != STEPS[_PAGE_STEP].makes and (folder / name).is_file()]
-    record = read_record(folder) or {}
-    recorded = resolve_path(folder, record["data-set"]) if "data-set" in record else None
+    record = read_record(folder)
+    recorded = record.data_set if record else None
     shown = [files[kind] for kind in (*_SHOWN_KINDS, "descriptors") if kind in files]
     pictures = stack.enter_context(open_pictures(*shown))
     annotations = read_curated_annotations(data_set)[0] if data_set else read_run_annotations(folder, notes)

@@ -219,10 +219,7 @@ def read_group_predictions(stored, stage_range):
     ends = np.cumsum(np.bincount(of_image, minlength=len(named["name"])))
     groups = Groups(**named, rows=np.split(np.argsort(of_image, kind="stable"), ends[:-1]))
     warnings = _quality_warnings(read_image_metadata(stored, stage_range), groups)
-    threshold = arrays.pop("threshold", None)
-    renamed = {"terms": arrays.pop("term"), "probability_threshold": threshold}
-    if "is_learned" not in arrays:  # version 1.0 and before
-        arrays["is_learned"] = (arrays["model_probability"] != threshold).any(axis=0)
+    renamed = {"terms": arrays.pop("term"), "probability_threshold": arrays.pop("threshold", None)}
     arrays["unlikeness"] = np.array([arrays["unlikeness"][rows].max() for rows in groups.rows], float)
     return groups, GroupPredictions(**renamed, **arrays, quality_warnings=warnings)
 

@@ -23,7 +23,6 @@ import numpy as np
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.files.digest import add_digest, matches_own_digest
-from flyannot.files.hdf5.header import rename_old_options
 from flyannot.files.text_files import read_first_bytes, read_json
 from flyannot.terms.metrics import TermOutcomes
 
@@ -77,7 +76,7 @@ def outcomes_from_json(groups):
     n = len(groups["group"])
     folds = groups["fold"]
     thresholds = groups["threshold"]
-    group_thresholds = groups.get("group_threshold")  # version 1.0 and before had none
+    group_thresholds = groups["group_threshold"]
     if group_thresholds is not None:
         thresholds = np.repeat(np.array(group_thresholds, float)[:, None], len(groups["term"]), axis=1)
     elif thresholds is not None:
@@ -123,7 +122,7 @@ def read_scores(path):
         scores = read_json(path, what="scores", fix=fix)
         is_whole = isinstance(scores, dict) and "made_from" in scores and matches_own_digest(scores)
         if is_whole and all(map(_has_one_shape, scores.get("evaluated", {}).values())):
-            return scores | {"made_from": rename_old_options(scores["made_from"])}
+            return scores
         raise InputError(f"{path} does not contain scores", fix=fix)
     except InputError:
         if not Path(path).is_file() or read_first_bytes(path, len(_BEGINS)) != _BEGINS:
@@ -140,7 +139,7 @@ def _has_one_shape(groups):
     n_terms = len(groups["term"])
     columns = [groups[name] for name in ("truth", "yes", "value", "probability")]
     of_terms = [*columns, groups["threshold"] or columns[0]]
-    of_groups = [*chain(*columns), groups.get("group_threshold") or groups["group"]]
+    of_groups = [*chain(*columns), groups["group_threshold"] or groups["group"]]
     return {n_terms} == {*map(len, of_terms)} and {n} == {*map(len, of_groups)}
 
 

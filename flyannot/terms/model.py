@@ -139,8 +139,6 @@ def build_model(method, scorer, arrays):
     scorer : Scorer
     arrays : dict, name in PER_TERM -> array (n_terms,)
     """
-    untested = {"precision": np.full(len(arrays["auc"]), np.nan)}  # models of version 0.9 and before
-    arrays = untested | arrays
     known = {_FIELDS.get(name, name): np.asarray(arrays[name]) for name in PER_TERM if name in arrays}
     threshold = known.pop("decision_threshold", None)
     return Model(method, scorer, decision_threshold=threshold, **known)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from flyannot.base.options import (
-    UNLESS_DEFAULT,
     ChoiceType,
     FloatType,
     IntegerType,
@@ -80,12 +79,7 @@ class OperatingPointType(OptionType):
     words = "expected-f1, balanced, precision=P or sensitivity=P, with P above 0 and at most 1"
 
     def parse(self, value):
-        """Return EXPECTED_F1, BALANCED, or ("precision" or "sensitivity", a number above 0 and at most 1).
-
-        None is BALANCED: headers of version 1.0 have it.
-        """
-        if value is None:
-            return BALANCED
+        """Return EXPECTED_F1, BALANCED, or ("precision" or "sensitivity", a number above 0 and at most 1)."""
         if value in (EXPECTED_F1, BALANCED):
             return value
         parts = value if isinstance(value, list | tuple) else str(value).split("=")
@@ -125,7 +119,6 @@ class TrainOptions(Options):
         IntegerType(),
         "Leave out terms that fewer groups carry.",
         stands_for="5; fewer if no stage range has 20 annotated genes, or no term 5 groups",
-        in_header=UNLESS_DEFAULT,
     )
     exclude_terms: tuple = option(
         (),

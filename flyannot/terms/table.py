@@ -120,8 +120,8 @@ def _averages(summary):
 
 def _agreement(summary):
     """Yield lines on the lists of suggested terms: their lengths, how many are right, and their agreement."""
-    of_groups = summary.get("groups", {})  # scores of version 1.0 and before have none
-    if of_groups.get("f1") is None:
+    of_groups = summary["groups"]
+    if of_groups["f1"] is None:
         return
     precision = summary["micro"].get("precision")
     sensitivity = summary["micro"].get("sensitivity")

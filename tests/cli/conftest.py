@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from flyannot.base.stage_ranges import NO_STAGE_RANGE
+from flyannot.cli import group
 from flyannot.files.hdf5.dictionary import write_dictionary
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.writing import create_stored_file
@@ -48,6 +49,6 @@ def workplace(examples, tmp_path, monkeypatch):
     folder = Path(shutil.copytree(examples, tmp_path / "workplace"))
     write_record(build_configuration({"data-set": "embryos", "output": "results"}, folder / "c.toml"))
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("FLYANNOT_SYNTHESIZE_MAX_IMAGES", "1")
-    monkeypatch.setenv("FLYANNOT_SYNTHESIZE_STAGE_RANGE", "4-6")
+    fewer = {"max_images": 1, "stage_range": ["4-6"]}
+    monkeypatch.setitem(group.context_settings, "default_map", {"synthesize": fewer})
     return folder

@@ -5,7 +5,6 @@ import html
 import json
 import os
 import pty
-import re
 import shutil
 import struct
 import subprocess
@@ -19,8 +18,6 @@ import pytest
 
 from flyannot import __version__
 from flyannot.cli import build_command_table, group
-from flyannot.cli.shared.options import FieldOption
-from flyannot.pipeline.chain import STEPS
 from tests.command_lines import commands_below, contexts_of
 from tests.conftest import ROOT
 from tests.processes import CLI
@@ -86,9 +83,9 @@ def test_the_example_of_a_command_runs(flyannot, workplace, name):
 
 
 def test_the_example_of_the_group_runs(flyannot, workplace, monkeypatch):
-    monkeypatch.setenv("FLYANNOT_SYNTHESIZE_N_GENES", "16")
-    monkeypatch.setenv("FLYANNOT_LEARN_DICT_N_ATOMS", "32")
-    monkeypatch.setenv("FLYANNOT_TRAIN_MIN_GROUPS", "3")
+    fewer = [f"synthesize.{setting}" for setting in ("max-images=1", "stage-range=4-6", "n-genes=16")]
+    fewer += ["learn-dict.n-atoms=32", "train.min-groups=3"]
+    monkeypatch.setitem(group.context_settings, "default_map", {"run": {"settings": fewer}})
     for line in group.example:
         said = flyannot(line.removeprefix("flyannot "), code=0)
     assert all(row.endswith("done") for row in said.out.splitlines())
@@ -117,19 +114,15 @@ def test_the_help_of_a_group_lists_its_commands(flyannot):
 
 
 def test_the_page_of_options_has_every_option_of_every_command():
-    """Every option has a help text, and the page names every table of configurations."""
+    """Every option has a help text, and the page names every environment variable."""
     page = page_of_options()
     text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    tables = re.findall(r"`\[([\w-]+)\]`", text)
     for name, command in ALL.items():
         section = page.partition(f'id="{name.replace(" ", "-")}"')[2].partition("<h3 ")[0]
         assert all(line in section for line in command.example), name
         for one in (one for one in command.params if isinstance(one, click.Option)):
             assert one.help and one.opts[-1] in section, name
-            if isinstance(one, FieldOption) and (step := name.removeprefix("flyannot ")) in STEPS:
-                known = [f"FLYANNOT_{table}_{one.name}" for table in (step, *tables)]
-                is_known = one.envvar in [name.replace("-", "_").upper() for name in known]
-                assert is_known or f"`{one.envvar}`" in text, one.opts
+            assert one.envvar is None or f"`{one.envvar}`" in text, one.opts
 
 
 # --- verbosity ---
@@ -147,15 +140,15 @@ def test_verbosity_may_stand_before_the_command(flyannot, workplace):
 
 
 def test_info_names_versions_processor_folders_and_extras(flyannot, monkeypatch):
-    monkeypatch.setenv("FLYANNOT_RUN_JOBS", "3")
+    monkeypatch.setenv("FLYANNOT_JOBS", "3")
     facts = json.loads(flyannot("info --json").out)
     assert facts["flyannot"] == __version__ and facts["packages"]["numpy"]
     assert {"test", "bench"} <= set(facts["extras"]) and facts["extras"]["test"]["pytest"]
     assert facts["processor"]["usable"] >= 1 and facts["kernel_cache"]
-    assert facts["environment"]["FLYANNOT_RUN_JOBS"] == "3"
+    assert facts["environment"]["FLYANNOT_JOBS"] == "3"
     said = flyannot("info")
     assert said.code == 0 and said.err == ""
-    assert all(word in said.out for word in (__version__, "processor", "numba", "FLYANNOT_RUN_JOBS=3"))
+    assert all(word in said.out for word in (__version__, "processor", "numba", "FLYANNOT_JOBS=3"))
 
 
 def test_what_is_printed_as_a_table_is_printed_as_json_too(flyannot, workplace):

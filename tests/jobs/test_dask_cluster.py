@@ -53,11 +53,10 @@ def made_here(flyannot, own_chain, monkeypatch):
         "annotate model.h5 embryos -o out.h5",
     ],
 )
-def test_a_cluster_makes_the_same_bytes(flyannot, cluster, made_here, monkeypatch, line):
+def test_a_cluster_makes_the_same_bytes(flyannot, cluster, made_here, line):
     """This holds for relative paths too, although workers run in another folder."""
     expected = made_here(line)
-    monkeypatch.setenv("FLYANNOT_SCHEDULER", cluster.address)
-    said = flyannot(line)
+    said = flyannot(f"{line} --scheduler {cluster.address}")
     assert said.code == 0 and Path("out.h5").read_bytes() == expected
     assert not re.search("^warning", said.err, re.MULTILINE) and not list(Path().glob(".out*"))
 

@@ -108,7 +108,7 @@ def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, desk):
     with open_stored_file("d.h5") as stored, open_hdf5("d.h5") as h5:
         counts = [h5[s].attrs["n_patches"] for s in STAGE_RANGES]
         assert counts[0] == counts[1] < total
-        assert stored.options["learn-dict"]["shares"] == 3
+        assert stored.options["learn-dict"]["data_parallel"] == 3
 
 
 def test_learning_ends_where_more_gains_less_than_tol(flyannot, desk):
@@ -164,7 +164,7 @@ def test_as_many_patches_are_learned_from_as_help(flyannot, desk):
         n, visits = h5["4-6"].attrs["n_patches"], stored.read_array("4-6", "trace/n_visits")
         values = stored.read_array("4-6", "trace/objective")
         learn = stored.options["learn-dict"]
-    assert (learn["max_patches"], learn["shares"], learn["tol"]) == ("auto", 16, 0.03)
+    assert (learn["max_patches"], learn["data_parallel"], learn["tol"]) == ("auto", 16, 0.03)
     assert learn["learner_option"]["variant"] == "quick"
     assert n == visits[-1] < n_patches_of("descriptors.h5")
     gains = 1 - values[1:] / values[:-1]

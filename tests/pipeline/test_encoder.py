@@ -112,7 +112,7 @@ def with_step():
 @pytest.fixture
 def results(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("FLYANNOT_RUN_JOBS", "1")
+    monkeypatch.setenv("FLYANNOT_JOBS", "1")
     forget()
     return folder / "results"
 

@@ -2,13 +2,12 @@
 
 import json
 import re
-import tomllib
 from pathlib import Path
 from shutil import copy, copytree, ignore_patterns
 
 import pytest
 
-from flyannot.base.errors import DataError
+from flyannot.base.errors import InputError
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.tables import write_table
 from flyannot.files.text_files import read_toml
@@ -16,7 +15,6 @@ from flyannot.pipeline.runs.configuration import read_configuration, read_record
 from flyannot.pipeline.runs.run import build_run_task, list_steps
 from tests.cli.test_cli import check_error
 from tests.conftest import ROOT
-from tests.files.test_hostile_files import flipped
 from tests.report.pages_read import index_of
 from tests.small_embryos import KINDS, make, rows_of_csv, write_configuration
 
@@ -121,7 +119,7 @@ def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot,
     assert all(line.endswith("  done") for line in status.splitlines()), status
 
 
-def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkeypatch, tmp_path):
+def test_the_command_line_overrides_the_file(flyannot, config, tmp_path):
     embryos = tmp_path / "embryos"
     results = tmp_path / "results"
     line = "synthesize -o E --n-genes 12 --max-images 2 --stage-range 4-6 --seed 2"
@@ -129,13 +127,10 @@ def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkey
     flyannot("extract E -o D --jobs 1", E=embryos, D=results / "descriptors.h5", code=0)
     config.write_text(config.read_text() + "[extract]\nmin-std = 7.0\n")
     of_set = " --set extract.min-std=8.0"
-    for value, more, expected in ((None, "", 7), ("", "", 7), ("9.0", "", 9), ("9.0", of_set, 8)):
-        if value is not None:
-            monkeypatch.setenv("FLYANNOT_EXTRACT_MIN_STD", value)
+    for more, expected in (("", 7), (of_set, 8)):
         said = flyannot(f"run C --dry-run{more}", C=config).err
         assert f"extract.min_std was 6.0 and is now {expected}.0" in said
-    monkeypatch.setenv("FLYANNOT_EXTRACT_MIN_STD", "many")
-    check_error(flyannot("run C", C=config), 2, "FLYANNOT_EXTRACT_MIN_STD in the environment is 'many'")
+    check_error(flyannot("run C --set extract.min-std=many", C=config), 2, "[extract] min-std is 'many'")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +147,8 @@ def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkey
         (BOTH + "[extract]\nmin-std = nan", "min-std is nan, and must be a number"),
         (BOTH + "[learn-dict]\nlearner-option = {variant = 'quik'}", 'Did you mean "quick"'),
         (BOTH + "seed = -1", "seed is -1"),
-        (BOTH + "[learn_dict]\nn_atom = 4", 'no option "n-atom". Did you mean "n-atoms"'),
+        (BOTH + "[learn_dict]\nn-atoms = 4", 'unknown table "learn_dict". Did you mean "learn-dict"'),
+        (BOTH + "[learn-dict]\nn_atoms = 4", 'no option "n_atoms". Did you mean "n-atoms"'),
         (BOTH + "extract = 4", "extract"),
         *(
             (BOTH + f"[{table}]\nscheduler = 'tcp://a:1'", "scheduler")
@@ -191,17 +187,27 @@ def test_paths_are_relative_to_the_configuration(tmp_path):
     assert again["extract"] == found.options["extract"] and again["report"] == found.options["report"]
 
 
-def test_a_record_that_was_changed_is_refused(tmp_path, rng, trials):
+def test_a_record_that_somebody_edited_is_read_and_checked_as_any_configuration(tmp_path):
     (tmp_path / "c.toml").write_text(BOTH)
-    write_record(read_configuration(tmp_path / "c.toml", output=tmp_path))
-    good = (tmp_path / "run.toml").read_bytes()
-    assert read_record(tmp_path)["output"] == "."
-    for at in rng.integers(0, len(good) - 1, trials(60)):
-        (tmp_path / "run.toml").write_bytes(flipped(good, at, 1 << rng.integers(7)))
-        try:
-            assert read_record(tmp_path) == tomllib.loads(good.decode())
-        except DataError as error:
-            assert error.exit_code == 65
+    made = read_configuration(tmp_path / "c.toml", output=tmp_path)
+    write_record(made)
+    path = tmp_path / "run.toml"
+    assert read_record(tmp_path) == made
+    text = path.read_text().replace("min-std = 6.0", "min-std = 7.0")
+    path.write_text(text)
+    assert read_record(tmp_path).options["extract"].min_std == 7
+    write_record(read_configuration(path))
+    assert path.read_text() == text
+    path.write_text(text.replace("min-std = 7.0", "min-std = -1"))
+    with pytest.raises(InputError, match=r"run.toml: \[extract\] min-std is -1, and must be"):
+        read_record(tmp_path)
+
+
+def test_a_configuration_that_is_no_record_is_not_replaced(flyannot, config):
+    path = config.rename(config.with_name("run.toml"))
+    text = path.read_text()
+    check_error(flyannot(f"run C -o {path.parent}", C=path), 2, "both input and output")
+    assert path.read_text() == text
 
 
 def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_else(

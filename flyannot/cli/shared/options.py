@@ -14,7 +14,6 @@ from flyannot.base.options import (
     OutputPathType,
     PathType,
     TupleType,
-    environment_variable,
     format_default,
     to_kebab_case,
 )
@@ -128,11 +127,10 @@ class FieldOption(click.Option):
     Parameters
     ----------
     names : list of str, such as ["--n-atoms"]
-    owner : the options class
     field : the dataclass field
     """
 
-    def __init__(self, names, *, owner, field):
+    def __init__(self, names, *, field):
         kind = field.metadata["kind"]
         self.is_more = field.metadata["more"]
         value: dict = {"type": OptionParamType(kind), "metavar": kind.name}
@@ -148,7 +146,7 @@ class FieldOption(click.Option):
             value["metavar"] = field.name.upper()
             text += f"  [one of {', '.join(kind.choices)}]" if kind.choices else ""
         text += f"  [default: {default}]" if default else ""
-        super().__init__(names, help=text, envvar=environment_variable(owner, field), **value)
+        super().__init__(names, help=text, envvar=field.metadata["variable"] or None, **value)
 
 
 def add_options(**classes):
@@ -177,10 +175,10 @@ def add_options(**classes):
                 made[keyword] = cls(**{name: v for name, v in given.items() if v is not None and v != ()})
             return function(**values, **made)
 
-        for cls, own in reversed(chosen.values()):
+        for _, own in reversed(chosen.values()):
             for field in reversed(own):
                 names = f"--{to_kebab_case(field.name)}", field.name
-                command = click.option(*names, cls=FieldOption, owner=cls, field=field)(command)
+                command = click.option(*names, cls=FieldOption, field=field)(command)
         return command
 
     return decorate

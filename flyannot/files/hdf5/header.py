@@ -23,7 +23,6 @@ from flyannot.files.hdf5.layout import (
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND, FORMAT_VERSION, LARGE_DATASETS, SCHEMAS
 
 _USUAL_CHAIN = ("extract", "pool")  # files do not name this chain
-_NAMES_BEFORE = {"learn": "learn-dict", "classify": "train"}  # names before flyannot 1.0 and today
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def read_header(h5, path, kind=None):
     kind_found = _read_kind(root, path, kind)
     header = Header(
         kind_found,
-        rename_old_options(json.loads(_read_text_attribute(root, "options"))),
+        json.loads(_read_text_attribute(root, "options")),
         json.loads(_read_text_attribute(root, "inputs")),
         int(read_attribute(root, "seed")) if h5a.exists(root, b"seed") else None,
         tuple(tuple(failure) for failure in json.loads(_read_text_attribute(root, "failures"))),
@@ -91,16 +90,6 @@ def read_header(h5, path, kind=None):
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("inputs or failures are not text")
     return header
-
-
-def rename_old_options(options):
-    """Return a dict of options with the old names of steps ("learn", "classify") replaced by today's.
-
-    Dicts within the dict are changed in the same way; any other value is returned unchanged.
-    """
-    if not isinstance(options, dict):
-        return options
-    return {_NAMES_BEFORE.get(name, name): rename_old_options(value) for name, value in options.items()}
 
 
 def step_chain(options):
@@ -153,9 +142,7 @@ def _read_kind(root, path, kind):
     if version != FORMAT_VERSION:
         raise DataError(
             f"{path} has format version {version}; this flyannot reads version {FORMAT_VERSION}",
-            fix="upgrade flyannot"
-            if version > FORMAT_VERSION
-            else f"make it again with: {COMMAND_BY_KIND[kind_found]}",
+            fix="upgrade flyannot",
         )
     return kind_found
 

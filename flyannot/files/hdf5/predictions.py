@@ -63,7 +63,7 @@ def write_run_answers(group, arrays):
 def read_predictions(stored, stage_range):
     """Read the predictions of one stage range from an open predictions file.
 
-    Arrays that older files lack get default values.
+    Arrays that only a run adds have default values in other files.
 
     Parameters
     ----------
@@ -87,11 +87,7 @@ def read_predictions(stored, stage_range):
     present = [name for name in ("term", *_DTYPES) if name in stored.datasets(stage_range)]
     predicted = {name: stored.read_array(stage_range, name) for name in present if name != "group_of_image"}
     shape = predicted["yes"].shape
-    untested = np.full(len(predicted["term"]), np.nan)
     absent = {
-        "unlikeness": np.full(len(of_image), np.nan),
-        "precision": untested,
-        "answer_threshold": np.broadcast_to(predicted.get("threshold", np.nan), shape),
         "held_out": np.zeros(shape, bool),
         "model_probability": predicted["probability"],
         "curated": np.full(shape, -1, np.int8),
@@ -99,6 +95,5 @@ def read_predictions(stored, stage_range):
     }
     predicted = absent | predicted
     for name in ("in_training", "is_learned", "yes", "undetermined", "held_out"):
-        if name in predicted:
-            predicted[name] = predicted[name].astype(bool)
+        predicted[name] = predicted[name].astype(bool)
     return of_image, groups, predicted

@@ -98,8 +98,8 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
 # are finite.
 MAY_BE_NAN = {"auc", "auc_low", "auc_high", "precision", "objective_stored", "unlikeness"}
 MAY_BE_NAN |= {"unevenness", "stage_odds"}
-# Older files lack some of these, terms may have no threshold of their own, and only a run writes the others.
-MAY_BE_ABSENT = {"unlikeness", "precision", "threshold", "is_learned", "answer_threshold", *_OF_RUN}
+# Terms may have no threshold of their own, and only a run writes the others.
+MAY_BE_ABSENT = {"threshold", *_OF_RUN}
 
 # These datasets are too large to be read whenever a file is opened, so they are digested image by image.
 LARGE_DATASETS = {

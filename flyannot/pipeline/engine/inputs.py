@@ -216,7 +216,7 @@ def dictionary_lam(stored):
 
 def has_positive_codes(stored):
     """Return whether the dictionary of an open file was learned with codes that are not negative."""
-    return _read_header_options(stored, "learn-dict", lambda of: "codes" in of.get("positive", ()))
+    return _read_header_options(stored, "learn-dict", lambda of: "codes" in of["positive"])
 
 
 def is_imported(stored):

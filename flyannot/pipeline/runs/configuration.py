@@ -1,10 +1,9 @@
 """Configurations: the options of all steps of a run, from a TOML file.
 
 The top level has `data-set`, `output` and `seed`, and one table for each options class. Paths are relative to
-the file. The command line overrides the environment (FLYANNOT_TABLE_OPTION), which overrides the file.
+the file. The command line overrides the file.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -12,18 +11,10 @@ from typing import Any
 
 import tomli_w
 
-from flyannot.base.errors import DataError, InputError, did_you_mean
-from flyannot.base.options import (
-    IntegerType,
-    PathType,
-    environment_variable,
-    option,
-    parse_option,
-    to_kebab_case,
-)
+from flyannot.base.errors import InputError, did_you_mean
+from flyannot.base.options import IntegerType, PathType, option, parse_option, to_kebab_case
 from flyannot.dataset.paths import relative_path, resolve_path
 from flyannot.files.atomic_file import write_text
-from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.supplied import resolve_model_path
 from flyannot.files.tables import set_header_words
 from flyannot.files.text_files import read_text, read_toml
@@ -32,7 +23,7 @@ from flyannot.pipeline.options import RunOptions, Selection
 from flyannot.terms.options import ModelPath
 
 RECORD = "run.toml"  # the configuration of a run, in its output folder
-_SEAL = "# what stands above, as it was written: "  # a digest follows; old records have the same text
+_FIRST_LINE = "# The record of a run, which flyannot replaces.\n"
 _TOP = ("data-set", "output", "seed")
 _SEED = option(0, IntegerType(least=0), "Seed of all random choices.")
 
@@ -97,12 +88,11 @@ def build_configuration(tables, path, settings=(), *, data_set=None, output=None
     ----------
     tables : dict
     path : Path of the file
-    settings : tuples (table, option, value) that override the file and the environment
+    settings : tuples (table, option, value) that override the file
     data_set, output : Paths that override the file's
     """
-    tables = convert_to_kebab_case(tables)
     _check_names(tables, path)
-    options = _parse_tables(tables, Path(path).parent, f"{path}: ", _read_overrides(settings))
+    options = _parse_tables(tables, Path(path).parent, f"{path}: ", _parse_overrides(settings))
     options["learn-dict"].settings(f"{path}: ")  # an error if the learner has no such option
     set_header_words(options[Selection.table].columns)
     return Configuration(
@@ -134,12 +124,13 @@ def _parse_tables(tables, folder, where, overrides):
 def write_record(configuration):
     """Write the configuration with all its options into the output folder, so that it can be run again.
 
-    The table [run] is left out, because it depends on the machine and changes no result.
+    The table [run] is left out, because it depends on the machine and changes no result.  A record is known
+    by its first line, which is a comment.
 
     Raises
     ------
     InputError
-        If the configuration was read from this file and is not a record.
+        If the configuration was read from this file, and the file does not begin with that line.
     WriteError
         If the record cannot be written.
     """
@@ -148,58 +139,23 @@ def write_record(configuration):
     record = {"data-set": data_set, "output": ".", "seed": configuration.seed}
     chosen = {name: options for name, options in configuration.options.items() if name != RunOptions.table}
     record |= {name: _to_table(options, out) for name, options in chosen.items()}
-    text = tomli_w.dumps(record)
     path = out / RECORD
-    is_own = path.is_file() and _SEAL in read_text(path, fix="")
-    text += f"\n{_SEAL}{json_digest(text)}\n"
-    write_text(path, text, keep_same=True, is_own=is_own)
+    is_own = path.is_file() and read_text(path, fix="").startswith(_FIRST_LINE)
+    write_text(path, _FIRST_LINE + tomli_w.dumps(record), keep_same=True, is_own=is_own)
 
 
 def read_record(folder):
-    """Return the tables of the record in an output folder, or None if there is no record.
+    """Return the Configuration of the record in an output folder, or None if there is no record.
 
     Tables of the data set are then read with the names of columns in the record.
 
     Raises
     ------
-    DataError
-        If the record was changed.
+    InputError
+        If the record cannot be read, as of `read_configuration`.
     """
     path = folder / RECORD
-    if not path.is_file():
-        return None
-    try:
-        text, _, digest = read_text(path, fix="").rpartition(f"\n{_SEAL}")
-        if digest.strip() == json_digest(text):
-            tables = convert_to_kebab_case(read_toml(path))  # the seal is a comment
-            set_header_words(tables.get(Selection.table, {}).get("columns", ()))
-            return tables
-    except InputError:
-        pass
-    raise DataError(
-        f"{path} was changed after `flyannot run` wrote it", fix="repeat the run, or give --data-set"
-    )
-
-
-def read_recorded_data_set(folder):
-    """Return the data set folder that the record in an output folder names, or None."""
-    record = read_record(folder)
-    return None if record is None else resolve_path(folder, record["data-set"])
-
-
-def read_recorded_configuration(folder):
-    """Return the Configuration of the record in an output folder, or None if there is no record.
-
-    Raises
-    ------
-    DataError
-        If the record was changed.
-    """
-    record = read_record(folder)
-    if record is None:
-        return None
-    options = _parse_tables(record, folder, "", {})
-    return Configuration(resolve_path(folder, record["data-set"]), folder, record["seed"], options)
+    return read_configuration(path, output=folder) if path.is_file() else None
 
 
 def _to_table(options, folder):
@@ -227,16 +183,6 @@ def _convert_paths(kind, table, change):
             elif isinstance(value, list):
                 changed[name] = [change(path) if isinstance(path, str) else path for path in value]
     return changed
-
-
-def convert_to_kebab_case(tables):
-    """Return the tables with all names of tables and options in kebab case."""
-    return {
-        to_kebab_case(name): {to_kebab_case(k): v for k, v in value.items()}
-        if isinstance(value, dict)
-        else value
-        for name, value in tables.items()
-    }
 
 
 def _check_names(tables, path):
@@ -271,7 +217,7 @@ def _refuse_unsafe_options(kind, table, path):
         if not entry.metadata["in_files"] and to_kebab_case(entry.name) in table:
             raise InputError(
                 f"{path}: [{kind.table}] {to_kebab_case(entry.name)} may not be set in a file",
-                fix=f"give --{to_kebab_case(entry.name)}, or set {environment_variable(kind, entry)}",
+                fix=f"give --{to_kebab_case(entry.name)} on the command line",
             )
 
 
@@ -283,27 +229,20 @@ def _parse_setting(text):
             f'cannot read the setting "{text}"',
             fix="write it as table.option=value, such as extract.stride-px=4",
         )
-    return to_kebab_case(table), to_kebab_case(option), value
+    return table, option, value
 
 
-def _read_overrides(settings):
-    """Return the values that --set and the environment give, as a dict: table -> name -> value."""
+def _parse_overrides(settings):
+    """Return the values of --set, (table, option, value) each, as a dict: table -> option -> value."""
     tables = find_options_classes()
-    values = {}
-    for table, kind in tables.items():
-        for entry in fields(kind):
-            name = environment_variable(kind, entry)
-            if os.environ.get(name):
-                value = parse_option(entry, os.environ[name], f"{name} in the environment")
-                values.setdefault(table, {})[entry.name] = value
+    values: dict = {}
     for table, name, value in settings:
         if table not in tables:
             raise InputError(
                 f'there is no table "{table}".{did_you_mean(table, tables)}', fix=f"use {', '.join(tables)}"
             )
-        name = name.replace("-", "_")
         options = tables[table].from_table({name: value}, f"--set: [{table}]")
-        values.setdefault(table, {})[name] = getattr(options, name)
+        values.setdefault(table, {})[name] = getattr(options, name.replace("-", "_"))
     return values
 
 

@@ -12,7 +12,7 @@ from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.images import read_selected_images
 from flyannot.pipeline.engine.parts import parts_folder
 from flyannot.pipeline.engine.step import IMAGES
-from flyannot.pipeline.runs.configuration import RECORD, read_recorded_configuration
+from flyannot.pipeline.runs.configuration import RECORD, read_record
 from flyannot.pipeline.runs.run import (
     build_run_task,
     list_steps,
@@ -21,6 +21,8 @@ from flyannot.pipeline.runs.run import (
     uses_supplied_model,
     with_base_model,
 )
+
+_CHOSEN = {"stride_px", "n_atoms", "min_groups", "folds"}  # the run chooses those that are not given
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,9 @@ def read_run_status(folder):
     Raises
     ------
     InputError
-        If there is no record of a run in the folder.
-    DataError
-        If the record was changed.
+        If there is no record of a run in the folder, or it cannot be read.
     """
-    configuration = read_recorded_configuration(folder) if folder.is_dir() else None
+    configuration = read_record(folder) if folder.is_dir() else None
     if configuration is None:
         raise InputError(
             f"{folder} is not the output folder of a run: it has no {RECORD}",
@@ -122,6 +122,7 @@ class _Run:
             options = {step.name: options[step.name]}
         for name in options.keys() & header.options.keys():
             wanted = options[name].to_header()
+            wanted = {key: value for key, value in wanted.items() if value is not None or key not in _CHOSEN}
             changes += describe_changes(
                 {key: header.options[name].get(key) for key in wanted}, wanted, f"{name}."
             )
