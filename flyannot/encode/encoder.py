@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flyannot.base.errors import DataError, FlyannotError
+from flyannot.base.registry import callable_name
 from flyannot.base.text import short_repr
 from flyannot.encode.options import count_cells
 from flyannot.encode.pooling import PooledFeatures, pool_image
@@ -190,7 +191,7 @@ def transform_patches(transform, described):
         have different lengths.
     """
     changed = transform(described)
-    name = getattr(transform, "func", transform).__qualname__
+    name = callable_name(transform)
     fix = "correct this function: CONTRIBUTING.md shows one"
     if not isinstance(changed, DescribedPatches):
         raise FlyannotError(f"{name} returned {type(changed).__name__}, not DescribedPatches", fix=fix)

@@ -15,7 +15,6 @@ joins if |d_k r| > lam.  Their "at least" includes the active set itself, and wo
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,7 +56,7 @@ class SISOProblem:
     gram: np.ndarray | None = None
 
 
-@partial(Coder, is_trusted=True)
+@Coder
 def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Return codes of X over very many atoms, each within a given duality gap of its minimum.
 
