@@ -181,23 +181,18 @@ def join_parts(out, header_of, parts, complete=None):
             if complete is not None:
                 complete(file, header)
     except DataError:
-        _require_whole(parts)
+        _remove_damaged(parts)
         raise
     remove_parts(out)
     return failures
 
 
-def _require_whole(parts):
-    """Remove damaged part files.
+def _remove_damaged(parts):
+    """Remove damaged part files, and raise a DataError with their number if there are any.
 
     parts : list of PartContents
-
-    Raises
-    ------
-    DataError
-        If there was one; the message says how many.
     """
-    damaged = [part.path for part in parts if not _is_whole(part.path)]
+    damaged = [part.path for part in parts if not _is_whole_or_removed(part.path)]
     if damaged:
         raise DataError(
             f"{damaged[0].parent}: {pluralise(len(damaged), 'part is', 'parts are')} damaged",
@@ -215,16 +210,16 @@ def remove_parts(out):
 
 def _is_kept(part):
     """Return True if the file of a part exists, is not damaged, and was made from the present images."""
-    if not _is_whole(part.path):
+    if not _is_whole_or_removed(part.path):
         return False
     with open_stored_file(part.path) as stored:
         return stored.inputs == part.with_image_digests().header.inputs
 
 
-def _is_whole(part):
-    """Return whether a part exists and is not damaged; a damaged one is removed."""
+def _is_whole_or_removed(path):
+    """Return True if the file of a part exists and is whole; remove a damaged file, and return False."""
     try:
-        return part.exists() and bool(verify_stored_file(part))
+        return path.exists() and bool(verify_stored_file(path))
     except DataError:
-        part.unlink()
+        path.unlink()
         return False
