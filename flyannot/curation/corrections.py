@@ -206,8 +206,8 @@ class Consensus:
         """True if curators disagree, and nobody has decided."""
         return len({row.verdict for of in self.stands.values() for row in of}) > 1
 
-    def to_decide(self):
-        """Return a Correction without a verdict, as the row in which somebody enters the decision."""
+    def blank_row(self):
+        """Return the Correction in which somebody enters the decision: unsure, and without a curator."""
         empty = dict.fromkeys(("curator", "probability", "model_digest", "note"), "")
         return replace(self.correction, decides=self.correction.curator, **empty)
 

@@ -18,7 +18,7 @@ from flyannot.files.text_files import row_limit
 
 UNKNOWN_STAGE = "unknown stage"
 NO_GENE = "no gene"
-SEVERAL_GENES = "several genes have this name"
+AMBIGUOUS_GENE = "several genes have this name"
 NO_IMAGE = "names no image"
 NO_TERM = "no annotation"
 REPEATED = "duplicate"
@@ -244,7 +244,7 @@ def _resolve_rows(rows, genes, log, sort, nothing):
             gene = genes.find(*names, fbgn=row.fbgn)
             reason = (not gene and NO_GENE) or (not row.items and nothing)
         except AmbiguousGene as unclear:
-            reason = SEVERAL_GENES
+            reason = AMBIGUOUS_GENE
             detail = str(unclear)
         if not stage_range:
             reason = UNKNOWN_STAGE

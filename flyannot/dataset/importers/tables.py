@@ -21,7 +21,7 @@ from flyannot.files.atomic_file import atomic_folder
 
 ROWS = {"images": "image rows", "terms": "annotation rows"}  # names of the rows in the log
 NOT_THERE = "image is not in the folder"
-SEVERAL = "several images in the folder have this name"
+AMBIGUOUS_NAME = "several images in the folder have this name"
 _MOST_SHOWN = 3  # rejected images in the error that no image was found
 _NUMBERED = re.compile(r"(?:insitu)?(\d+)(?:_s)?\.(\w{3,4})", re.ASCII)
 _SUFFIXES = {"bmp", "jpe", "jpg", "jpeg", "png", "tif", "tiff", "gif"}
@@ -216,7 +216,7 @@ class PictureFolder:
             paths = [path for path in paths if _suffix(path) == _suffix(last)] or paths
         if not paths:
             return "", NOT_THERE
-        return (paths[0], "") if len(paths) == 1 else ("", SEVERAL)
+        return (paths[0], "") if len(paths) == 1 else ("", AMBIGUOUS_NAME)
 
 
 def _picture_number(name):
