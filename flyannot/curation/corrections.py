@@ -122,7 +122,7 @@ def _read_table(path, curator):
         if not row["decides"]:
             row["curator"] = row["curator"] or curator
         elif row["verdict"] != UNSURE and not row["curator"]:
-            raise InputError(f'{row["where"]}, column "curator": empty', fix="name who decided")
+            raise InputError(f'{row["where"]}, column "curator": empty', fix="write who decided")
         row["curator"] = " ".join(row["curator"].replace(";", ",").split())
         if row["curator"]:  # otherwise the row waits for a decision
             corrections.append(Correction(**row))
