@@ -1,6 +1,8 @@
 """Extensions: a dummy of each kind needs its file and one line, and is found everywhere."""
 
+import re
 import sys
+from shutil import copy
 
 import numpy as np
 import pytest
@@ -40,13 +42,9 @@ from flyannot.terms.ridge import Ridge
 from flyannot.cli.shared.options import Command
 from flyannot.dataset.importers import Importer
 from flyannot.base.options import IntegerType, Options, option
-from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.blocks import Codes
 from flyannot.sparse.coders.verified import Coder
 from flyannot.sparse.learners.lagrange_dual import LagrangeDual
-
-encode = CODERS["cd"]
-
 
 @Coder
 def liar(samples, lam, **rules):
@@ -98,11 +96,11 @@ LIST_GENES, _ = blocks_of(ROOT / "CONTRIBUTING.md", "python")
 STEP_LINE = ("list-genes", "list_genes:LIST_GENES")
 # The lines of the tables.
 LINES = [
-    (CODERS, "encode"),
-    (LEARNERS, "Learner"),
-    (CLASSIFIERS, "Classifier"),
-    (IMPORTERS, "IMPORTER"),
-    (EXPORTERS["features"], "write"),
+    (CODERS, "copied_coder:encode"),
+    (LEARNERS, "dummies:Learner"),
+    (CLASSIFIERS, "dummies:Classifier"),
+    (IMPORTERS, "dummies:IMPORTER"),
+    (EXPORTERS["features"], "dummies:write"),
 ]
 
 
@@ -116,8 +114,10 @@ def dummies(tmp_path, monkeypatch):
         LIST_GENES.code.replace("flyannot.pipeline.list_genes", "list_genes")
     )
     monkeypatch.syspath_prepend(folder)
-    for registry, name in LINES:
-        monkeypatch.setitem(registry.import_paths, "dummy", f"dummies:{name}")
+    model_coder = re.search(r"\| a coder.*`(flyannot/\S+\.py)`", (ROOT / "CONTRIBUTING.md").read_text())[1]
+    copy(ROOT / model_coder, folder / "copied_coder.py")
+    for registry, place in LINES:
+        monkeypatch.setitem(registry.import_paths, "dummy", place)
     item = {"title": "A dummy of an item", "measure": "dummies:measure_nothing"}
     monkeypatch.setitem(ITEMS.entries, "dummy", item)
     *before, report = STEPS.import_paths.items()
@@ -127,7 +127,7 @@ def dummies(tmp_path, monkeypatch):
         if not name.startswith("flyannot.cli.shared"):  # commands list what may be chosen when imported
             monkeypatch.delitem(sys.modules, name)
     yield folder
-    for name in ("dummies", "list_genes"):
+    for name in ("copied_coder", "dummies", "list_genes"):
         sys.modules.pop(name, None)
 
 
@@ -168,6 +168,7 @@ def test_what_was_added_works_from_the_command_line(dummies, flyannot, desk):
     assert flyannot("dummy").out == "nods\n"
     flyannot("learn-dict descriptors.h5 -o d.h5 --n-atoms 8 --n-epochs 1 --learner dummy", code=0)
     flyannot("pool descriptors.h5 d.h5 -o f.h5 --coder dummy", code=0)
+    assert not CODERS["dummy"]._is_trusted
     flyannot("train f.h5 embryos/annotations.csv -o m.h5 --method dummy", code=0)
     flyannot("export f.h5 --to dummy -o x", code=0)
     assert (desk / "x").read_text() == "dummy"

@@ -46,7 +46,7 @@ def parse_stage_range(text):
     if lie_in:
         raise InputError(
             f'stages "{text}" lie in several stage ranges: {", ".join(lie_in)}',
-            fix="name one of them; in a table, give each stage range a row of its own",
+            fix="choose one of them; in a table, give each stage range a row of its own",
         )
     if date_of_text := parse_spreadsheet_date(parse_serial_date(plain) or text):
         meant = "-".join(map(str, sorted(date_of_text)))

@@ -21,7 +21,7 @@ from flyannot.terms.options import TrainOptions
     "--model",
     type=IN_FILE,
     help="Cross-validate with the options, seed and stage ranges of this model, which was trained on "
-    "FEATURES. The scores record the model.",
+    "FEATURES. The JSON file of scores says which model it was.",
 )
 @click.option(
     "-o",

@@ -122,7 +122,7 @@ def _read_table(path, curator):
         if not row["decides"]:
             row["curator"] = row["curator"] or curator
         elif row["verdict"] != UNSURE and not row["curator"]:
-            raise InputError(f'{row["where"]}, column "curator": empty', fix="name who decided")
+            raise InputError(f'{row["where"]}, column "curator": empty', fix="write who decided")
         row["curator"] = " ".join(row["curator"].replace(";", ",").split())
         if row["curator"]:  # otherwise the row waits for a decision
             corrections.append(Correction(**row))
@@ -206,8 +206,8 @@ class Consensus:
         """True if curators disagree, and nobody has decided."""
         return len({row.verdict for of in self.stands.values() for row in of}) > 1
 
-    def to_decide(self):
-        """Return a Correction without a verdict, as the row in which somebody enters the decision."""
+    def blank_row(self):
+        """Return the Correction in which somebody enters the decision: unsure, and without a curator."""
         empty = dict.fromkeys(("curator", "probability", "model_digest", "note"), "")
         return replace(self.correction, decides=self.correction.curator, **empty)
 

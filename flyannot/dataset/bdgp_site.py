@@ -53,7 +53,7 @@ def parse_gene_names(values):
     names = []
     for value in values:
         if value.startswith("@"):
-            names += read_text(value[1:], fix="name a file with one gene a line").splitlines()
+            names += read_text(value[1:], fix="give a file with one gene a line").splitlines()
         else:
             names += value.split(",")
     return [name.strip() for name in names if name.strip()]

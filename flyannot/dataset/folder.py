@@ -227,7 +227,7 @@ def read_annotations(
     ----------
     folder_or_csv : path
     known : terms that are right, besides BDGP's
-    faults : as in `read_images`
+    faults : list that gets the InputErrors of rows, which are left out; None to raise them as one
 
     Returns
     -------
@@ -236,7 +236,8 @@ def read_annotations(
     Raises
     ------
     InputError
-        As `read_images`.
+        As `read_gene_rows`.  Also if there are no terms or too many, or if a symbol without FlyBase number
+        has two numbers elsewhere in the table.
     """
     table = find_annotation_table(Path(folder_or_csv).absolute())
     note_other_tables(Path(folder_or_csv).absolute(), table)
@@ -351,7 +352,7 @@ def _find_repeated_images(table, lines, paths):
     for line, path in zip(lines, paths):
         if first.setdefault(path, line) != line:
             yield InputError(
-                f'{table}, lines {first[path]} and {line}, column "image": both name {path}',
+                f'{table}, lines {first[path]} and {line}, column "image": both are {path}',
                 fix="delete one of the two rows",
             )
 

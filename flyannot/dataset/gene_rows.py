@@ -163,7 +163,7 @@ class _RowCheck:
             errors.append(InputError(what, fix=self._advice))
         if self._without_name:
             lines = abbreviate_names(self._without_name)
-            what = f"{self._table}: no row can be used, because these cells are no names: {lines}"
+            what = f"{self._table}: no row can be used, because these cells are not names: {lines}"
             errors.append(InputError(what, fix="write the names"))
         return errors
 
@@ -174,8 +174,8 @@ class _RowCheck:
         """
         table = self._table
         if are_left_out:
-            one = "row is left out, because a cell is no name"
-            many = "rows are left out, because a cell is no name"
+            one = "row is left out, because a cell is not a name"
+            many = "rows are left out, because a cell is not a name"
             warn_about(table, self._without_name, one, many, "; write the name, or delete the row")
         warn_about(table, self._emptied, "cell is taken as empty", "cells are taken as empty")
         if are_left_out:

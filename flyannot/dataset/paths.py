@@ -60,7 +60,7 @@ def find_table(folder_or_table, name):
     if table := _table_in(path, name):
         return table
     if place := find_table_folder(path, name):
-        raise InputError(f"{path} has no {name}, but {place} has", fix=f"name the folder {place}")
+        raise InputError(f"{path} has no {name}, but {place} has", fix=f"give the folder {place}")
     for other in list_other_tables(path):
         if did_you_mean(_stem(name), [_stem(other.name)]):
             raise InputError(

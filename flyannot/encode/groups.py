@@ -100,7 +100,7 @@ def pool_feature_columns(features, groups, columns, scheme):
 
     Parameters
     ----------
-    features : object with `shape` (n_images, n_features), `dtype` and `blocks(columns)`, such as
+    features : object with `shape` (n_images, n_features), `dtype` and `iterate_blocks(columns)`, such as
         InMemoryFeatures
     groups : Groups
     columns : slice of the features

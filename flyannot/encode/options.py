@@ -100,5 +100,5 @@ class PoolOptions(CoderOptions):
         (),
         TupleType(ChoiceType(VIEWS)),
         "Pool every image of this view together with its mirror image, upside down (repeatable). Dorsal and "
-        "ventral views show both flanks, and either may be up.",
+        "ventral views show both flanks, and either flank may be at the top of the picture.",
     )

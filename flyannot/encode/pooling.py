@@ -63,11 +63,15 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
     levels = []
     for rows, columns in grid:
         n_cells = n_parts * rows * columns
-        place = np.floor(np.asarray(centres_px) / size_px * (rows, columns)).astype(np.int64)
-        if (place < 0).any() or (place >= (rows, columns)).any():
+        place = np.floor(np.asarray(centres_px) / size_px * (rows, columns))
+        is_inside = ((place >= 0) & (place < (rows, columns))).all(axis=1)
+        if not is_inside.all():
+            row, column = np.asarray(centres_px)[~is_inside][0]
             raise DataError(
-                f"a patch centre lies outside the {size_px} px image; are the descriptors of other images?"
+                f"a patch centre at row {row:g}, column {column:g} lies outside the image of {size_px} px",
+                fix="make the descriptors again; a step that moves patches must keep them in the image",
             )
+        place = place.astype(np.int64)
         cell = place[:, 0] * columns + place[:, 1] + part * (rows * columns)
         features = np.zeros(n_cells * Z.shape[1], np.float32)
         winner = np.full(len(features), NO_PATCH, np.int32)

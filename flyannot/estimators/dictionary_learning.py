@@ -247,7 +247,7 @@ class DictionaryLearning(BaseSparseCoder):
             return int(n)
         raise InputError(
             f"n_components = {n!r} is not a number of atoms",
-            fix=f"name the learner: learner={n!r}" if n in LEARNERS else "choose a whole number, 1 or more",
+            fix=f"give the learner by learner={n!r}" if n in LEARNERS else "choose a whole number, 1 or more",
         )
 
     def _learner(self, X, D):

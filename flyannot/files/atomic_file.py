@@ -66,7 +66,9 @@ def check_outputs(outs, inputs=(), *, is_own=False):
     there = {out: state for out in outs if (state := _stat_if_exists(out))}
     for out, state in there.items():
         if not stat.S_ISREG(state.st_mode) and not stat.S_ISDIR(state.st_mode):
-            raise InputError(f"{out} is not a regular file, so it is not replaced", fix="name another output")
+            raise InputError(
+                f"{out} is not a regular file, so it is not replaced", fix="choose another output"
+            )
     protected = () if is_own or not there else _protected
     tables = (path / table for path in protected for table in _PROTECTED_TABLES)
     states = map(_stat_if_exists, (*inputs, *protected, *tables) if there else ())
@@ -74,7 +76,7 @@ def check_outputs(outs, inputs=(), *, is_own=False):
     folders = {Path(os.path.realpath(path)) for path in protected}
     for out, state in there.items():
         if (state.st_dev, state.st_ino) in taken or _is_in_data_set(out, folders):
-            raise InputError(f"{out} is both input and output", fix="name another output")
+            raise InputError(f"{out} is both input and output", fix="choose another output")
 
 
 def _is_in_data_set(out, folders):
@@ -242,9 +244,9 @@ def explain_write_errors(path):
     except OSError as error:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
         room = ""
-        fix = "check the folder and its permissions, or name another output"
+        fix = "check the folder and its permissions, or choose another output"
         if is_full:
-            fix = "free some space, or name an output on another disk; then run the same command again"
+            fix = "free some space, or write to another disk; then run the same command again"
             if folder := next((p for p in Path(path).absolute().parents if p.is_dir()), None):
                 room = f" ({shutil.disk_usage(folder).free:,} bytes free in {folder})"
         cause = error.strerror or str(error).splitlines()[0]
@@ -277,11 +279,11 @@ def atomic_folder(folder, inputs=(), *, force=False):
     folder = Path(os.path.realpath(folder))  # a link may lead to another disk
     check_output(named, inputs)
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{named} is a file, not a folder", fix="name another folder")
+        raise InputError(f"{named} is a file, not a folder", fix="choose another folder")
     with lock_output(folder):
         if not force and folder.is_dir() and any(folder.iterdir()):
             what = f"the folder {named} is not empty"
-            raise InputError(what, fix="name a new folder, or add --force to write into this one")
+            raise InputError(what, fix="choose a new folder, or add --force to write into this one")
         staged = folder.with_name(f".{folder.name}.{os.getpid()}.new")
         try:
             with explain_write_errors(folder):

@@ -61,7 +61,9 @@ _KINDS = {  # first bytes -> kind
     b"Rar!": ContentKind("a RAR archive", "unpack it"),
     b"\xff\xfe": _UTF_16,
     b"\xfe\xff": _UTF_16,
-    b"\0\x05\x16\x07": ContentKind("notes of macOS about another file", "name the file without ._ before it"),
+    b"\0\x05\x16\x07": ContentKind(
+        "notes of macOS about another file", "give the file without ._ before its name"
+    ),
 }
 _AFTER_SIZE = {  # bytes 4 to 12, or 8 to 12 after RIFF -> kind
     b"ftyphei": ContentKind("a HEIC picture"),

@@ -54,9 +54,9 @@ def _open_input(path, what):
         with open_regular_file(path) as file:
             yield file
     except FileNotFoundError:
-        raise InputError(f"no such {what}: {path}", fix=f"name a {what} that exists") from None
+        raise InputError(f"no such {what}: {path}", fix=f"give a {what} that exists") from None
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", fix=f"name a {what}") from error
+        raise InputError(f"cannot read {path}: {error.strerror}", fix=f"give another {what}") from error
 
 
 @contextmanager

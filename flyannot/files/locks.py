@@ -75,7 +75,7 @@ def _acquire(place, path, patience_s):
             return lock
         except Timeout:
             raise LockedError(
-                f"{path} is being written by another run", fix="wait for that run, or name another output"
+                f"{path} is being written by another run", fix="wait for that run, or choose another output"
             ) from None
         except OSError as error:
             if error.errno not in _NO_LOCKS or kind is SoftFileLock:

@@ -124,10 +124,10 @@ def open_matrix(path):
             offset = file.tell()
             identity = _identity(file)
     except FileNotFoundError:
-        raise InputError(f"no such file: {path}", fix="name a matrix, such as X.npy") from None
+        raise InputError(f"no such file: {path}", fix="give a matrix, such as X.npy") from None
     except OSError as error:
         raise InputError(
-            f"cannot read {path}: {error.strerror}", fix="name a matrix, such as X.npy"
+            f"cannot read {path}: {error.strerror}", fix="give a matrix, such as X.npy"
         ) from error
     if dtype.names or dtype.kind not in "biuf":
         kind = "fields" if dtype.names else "Python objects" if dtype.hasobject else f"the type {dtype}"

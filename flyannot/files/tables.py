@@ -223,7 +223,9 @@ def _find_header(path, rows, required):
     number = next((n for n, (_, cells, _) in enumerate(first) if _has_columns(cells, required)), 0)
     if number:
         line = first[number][0]
-        log.info("note: %s: line %d names the columns; the lines above are left out", path.name, line)
+        log.info(
+            "note: %s: line %d has the names of the columns; the lines above are left out", path.name, line
+        )
     header = [name.strip() for name in first[number][1]] if first else []
     return header, chain(first[number + 1 :], rows)
 
@@ -251,7 +253,7 @@ def _find_columns(path, header, required, optional, meant, may_lack):
         If a required column is missing, or a column is repeated.
     """
     if not any(header):
-        raise InputError(f"{path} is empty", fix=f"its first line names the columns: {','.join(required)}")
+        raise InputError(f"{path} is empty", fix=f"its first line must be {','.join(required)}")
     plain = [_plain_name(name) for name in header]
     places = []
     for name in required + optional:
@@ -284,7 +286,7 @@ def _find_columns(path, header, required, optional, meant, may_lack):
             f'{path} has no column "{needed[0]}", only {_list_columns(header)}'
             + (f". The column {may_be}" if found else ""),
             words=found if meant and found.keys() >= set(needed) else {},  # other tables have no --columns
-            fix=f"name the columns {', '.join(required)} in one line of the table",
+            fix=f"write the names of the columns, {', '.join(required)} in one line of the table",
         )
     if found:
         log.warning("warning: %s: the column %s; %s", path.name, may_be, suggest_header_words(found))
@@ -322,7 +324,7 @@ def _row_error(where, fault, too_long, named, needed):
             f'{where}, column "{unfit}": a control character in {named[unfit]!r}',
             fix=f"write it in one line, and {_QUOTES}"
             if "\n" in named[unfit]
-            else "delete it, or rename the file it names",
+            else "delete it, or rename that file",
         )
     empty = next(name for name in needed if not named[name])
     fix = "fill it in or delete the row (of merged cells, only the first has the text)"
@@ -358,7 +360,7 @@ def read_rows(path, required=()):
     InputError
         If the file is no table or cannot be read.
     """
-    fix = "name a table, such as a .csv"
+    fix = "give a table, such as a .csv"
     try:
         kind = recognise_content(read_first_bytes(path, HEAD_BYTES))
     except OSError as error:

@@ -213,7 +213,7 @@ def read_toml(path):
     """
     import tomllib  # on demand, for a quick `--help`
 
-    fix = "name a TOML file, such as configs/demo.toml"
+    fix = "give a TOML file, such as configs/demo.toml"
     text = read_text(path, fix=fix)
     if len(text) > _MAX_TOML:
         raise InputError(

@@ -124,7 +124,7 @@ def _packed_sheets(path, file):
         raise InputError(f"{path} is a binary workbook (.xlsb)", fix=f"{SAVE_AS}, or as .xlsx")
     if any(name.endswith(".iwa") for name in names):
         raise InputError(f"{path} is a file of Numbers", fix="export it from Numbers as CSV or Excel")
-    raise InputError(f"{path} is a zip archive, not a table", fix="unpack it, and name the table in it")
+    raise InputError(f"{path} is a zip archive, not a table", fix="unpack it, and give the table in it")
 
 
 def _read_elements(archive, name, *wanted, starts=()):

@@ -72,7 +72,9 @@ class OmeImage(NamedTuple):
         plane = int(np.ravel_multi_index(numbers, sizes))
         runs = [run for run in self.runs if run.first <= plane < run.first + run.n_planes]
         if not runs:
-            raise unreadable_image_error(path, f"its metadata give no place of {self.describe(chosen)}")
+            raise unreadable_image_error(
+                path, f"its metadata do not say where {self.describe(chosen)} is stored"
+            )
         run = max(reversed(runs), key=lambda run: run.first)  # of equal runs the last one counts
         return run, run.page + plane - run.first
 
@@ -115,7 +117,7 @@ def parse_ome(path, xml):
         raise damaged from None
     names = {run.file for image in images for run in image.runs} - {None}
     if len(names) > MAX_FILES:
-        raise unreadable_image_error(path, f"it names {len(names):,} files, more than {MAX_FILES:,}")
+        raise unreadable_image_error(path, f"it refers to {len(names):,} files, more than {MAX_FILES:,}")
     return uuid, images
 
 

@@ -110,7 +110,7 @@ class ExtractOptions(Options):
         axes = [plane.partition("=")[0] for plane in self.plane]
         twice = next((axis for axis in axes if axes.count(axis) > 1), None)
         if twice:
-            raise InputError(f"--plane names two of the axis {twice}", fix="name one")
+            raise InputError(f"--plane has two values for the axis {twice}", fix="give one")
 
 
 def sorted_patch_sizes(patch_px):

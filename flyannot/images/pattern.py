@@ -130,7 +130,12 @@ def _body_and_nearest(mask):
 
 
 def smooth_body_mask(mask):
-    """Return how much of each pixel of a picture is body, in [0, 1]: the mask, enlarged and smoothed."""
+    """Enlarge a mask of the body to the size of a picture, with a smooth rim.
+
+    mask : bool array of shape GRID, True inside the body
+
+    Returns a float array, the fraction of each pixel that is body, from 0 to 1.
+    """
     padded = np.pad(mask.astype(float), 2)  # the body touches the edge of the grid
     enlarged = blur_image(_enlarge(padded), (5.0, 6.25))
     rows, columns = (2 * px for px in BLOCK_PX)

@@ -54,7 +54,7 @@ class EmbryoBox(NamedTuple):
 
     @classmethod
     def from_text(cls, text):
-        """Read the result of `to_text`; the numbers stay text."""
+        """Return an EmbryoBox from a text that `to_text` made; its fields are texts such as "10.5"."""
         return cls(**dict(part.split("=") for part in text.split()))
 
 
@@ -190,9 +190,12 @@ def _rejection(pose, has_shape, mask, part):
 
 
 def _reject_touching(picture, candidate, candidates):
-    """Return the candidate, rejected if its picture shows several embryos.
+    """Return a candidate, with the reason in `why_not` if its picture shows several embryos or is unclear.
 
-    Several embryos can have the outline of one.  The distances from the outline show them.
+    The outline of embryos that touch can look like the outline of one.  `picture_warnings` tells them apart
+    by the distances of pixels from the outline.
+
+    picture : the photograph; candidate : EmbryoCandidate; candidates : all that were found on the photograph
     """
     if candidate.why_not:
         return candidate

@@ -332,11 +332,14 @@ def _callable_by_kernels(function, **options):
     """Return a function that numba compiles into the kernels that call it."""
     from numba import extending
 
-    return extending.register_jitable(nogil=True, **options)(_resolve(function))
+    return extending.register_jitable(nogil=True, **options)(_replace_lazy_functions(function))
 
 
-def _resolve(function):
-    """Return a copy of a function in which numba's objects replace the lazy functions that it calls."""
+def _replace_lazy_functions(function):
+    """Return a copy of a function that numba can compile.
+
+    In its globals and closure, each LazyFunction that it calls is replaced by `LazyFunction.for_numba`.
+    """
     names = dict(function.__globals__)
     for name in names.keys() & {*function.__code__.co_names}:
         if isinstance(names[name], LazyFunction):
@@ -357,7 +360,7 @@ def _njit(function, folder=None, **options):
     """
     import numba
 
-    resolved = _resolve(function)
+    resolved = _replace_lazy_functions(function)
     if folder is None:
         return numba.njit(nogil=True, **options)(resolved)
     before = numba.config.CACHE_DIR  # the folder of the user's own kernels

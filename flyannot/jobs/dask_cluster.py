@@ -52,7 +52,7 @@ class DaskCluster:
         except Exception as error:  # another server may answer anything
             raise FlyannotError(
                 f"no scheduler answers at {address}",
-                fix="start one with: dask scheduler; or name its address with --scheduler",
+                fix="start one with: dask scheduler; or correct its address in --scheduler",
             ) from error
         self._counted = 0.0
         self._had_workers = time.monotonic()
@@ -252,10 +252,10 @@ def run_packed(packed_task, worker):
     n_items = 0
 
     def count(n):
-        """Count items, and raise FlyannotError if the run that wants the task has ended."""
+        """Add n ended items to the count; raise FlyannotError if the mark is gone, because the run ended."""
         nonlocal n_items
         n_items += n
-        if mark is not None and not mark.exists():  # the run has ended
+        if mark is not None and not mark.exists():
             raise FlyannotError(f"{worker} does not see {mark} any more", fix=_SHARE)
 
     with use_progress_callbacks(count):

@@ -74,9 +74,9 @@ class Executor(AbstractContextManager):
         name : function of a task to its name in messages
         folder : Path where tasks write, which the workers of a cluster must see
         reads : function of a task to the paths that it reads, which these workers must see
-        n_items : function of a task to the number of its items, if `work` reports each item. This process
-            then begins, with the threads of `map_ordered`, and continues beside the others. Without it other
-            processes do everything.
+        n_items : function of a task to the number of its items; None if `work` does not report items
+            With it, this process begins alone, on the threads of `map_ordered`, and other processes join if
+            the remaining items take long. Without it, other processes do everything if `jobs` is above 1.
 
         Raises
         ------

@@ -354,9 +354,7 @@ def _annotate_features(part):
 
 
 def _read_term_ids(out, options):
-    """Read the ontologies of the options.
-
-    Return the IdColumns that add their identifiers to the table, or None.
+    """Read the ontologies of the options; return the IdColumns of the table of predictions, or None.
 
     out : Path of the predictions; options : AnnotateOptions
 

@@ -42,7 +42,7 @@ def find_producing_step(role, before):
 
     Parameters
     ----------
-    role : kind of the file, or its name without the suffix; see `Input.holds`
+    role : kind of the file, or its name without the suffix; see `StepInput.holds`
     before : Step that reads the file
 
     Raises

@@ -90,7 +90,7 @@ def write_merged_corrections(path, curated, *, force=False):
     texts = {path: format_corrections(row for settled in curated.settled.values() for row in settled.rows)}
     beside = path.with_name(f"{path.stem}.to-decide.csv")
     if curated.contested or beside.exists():
-        texts[beside] = format_corrections(r for s in curated.contested for r in (*s.rows, s.to_decide()))
+        texts[beside] = format_corrections(r for s in curated.contested for r in (*s.rows, s.blank_row()))
     write_text_outputs(texts, force=force)
     return beside if curated.contested else None
 

@@ -312,9 +312,9 @@ def _explain_group(loaded, stage_range, images, terms):
     model = loaded.model
     X = training_rows(features, group, loaded.classify)
     values = model.decision_values(X)[0]
-    yes = model.answers(values[None])[0]
     probability = model.probabilities(values)
     threshold = model.answer_thresholds(probability[None])[0]
+    yes = probability > threshold
     likeliest = np.argsort(-probability, kind="stable")[:_MOST_TERMS].tolist()
     numbers = [loaded.terms.index(term) for term in terms] or likeliest
     splits = explain_group(model, numbers, X, features, winner, scheme=loaded.classify.scheme)

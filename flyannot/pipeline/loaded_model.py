@@ -167,7 +167,7 @@ def adapted_options(options):
 
 
 def load_base_models(path, files):
-    """Load the model to adapt, after checking that features were made in its way.
+    """Load the model to adapt, if features were made by its dictionary and options.
 
     Parameters
     ----------

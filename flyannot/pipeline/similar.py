@@ -54,7 +54,7 @@ def rank_similar(index, texts, options, *, stage_ranges=()):
 
 
 def _rank(query, index, options):
-    """Return the SearchResult of one Query.
+    """Return the SearchResult of one SimilarityQuery.
 
     index : SimilarityIndex; options : SimilarOptions
     """

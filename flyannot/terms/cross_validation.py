@@ -16,7 +16,7 @@ from flyannot.terms.metrics import TermOutcomes
 from flyannot.terms.model import fit_model, untrainable_reason
 from flyannot.terms.scorer import FitOptions, list_observed_rows
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("flyannot")
 
 
 def cross_validate(rows, *, folds, rng, method="svm", options=None, adapter=None):

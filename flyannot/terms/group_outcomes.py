@@ -117,7 +117,7 @@ def read_scores(path):
     DataError
         If it is damaged.
     """
-    fix = "name a file made by: flyannot evaluate --json"
+    fix = "give a file made by: flyannot evaluate --json"
     try:
         scores = read_json(path, what="scores", fix=fix)
         is_whole = isinstance(scores, dict) and "made_from" in scores and matches_own_digest(scores)

@@ -96,11 +96,10 @@ def answer_thresholds(probability, is_learned, term_thresholds=None):
     ----------
     probability : float array (n_groups, n_terms)
     is_learned : bool array (n_terms,)
-        A term that is False here has the same probability in all groups.  It does not count for the lists,
-        and its threshold is its probability, so that its answer is open.
+        False for a term with the same probability in all groups.  It does not count for the lists of
+        suggested terms.  Its threshold is its probability, so that its answer is open.
     term_thresholds : float array (n_terms,), the threshold of each term; None for `suggestion_thresholds`
     """
-    if term_thresholds is not None:
-        return np.broadcast_to(term_thresholds, probability.shape)
-    thresholds = suggestion_thresholds(np.where(is_learned, probability, 0.0))
-    return np.where(is_learned, thresholds[:, None], probability)
+    if term_thresholds is None:
+        term_thresholds = suggestion_thresholds(np.where(is_learned, probability, 0.0))[:, None]
+    return np.where(is_learned, term_thresholds, probability)

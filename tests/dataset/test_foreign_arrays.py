@@ -53,7 +53,7 @@ UNFIT = {  # column, exit code, words of the answer
     ("gene", 65, "of gene"): [np.full((N, 2), "x"), np.full(N - 1, "x")],
     ("gene", 65, "cannot be read"): [np.array([{}] * N)],
     ("gene", 2, "has no gene"): [None],
-    ("gene", 2, 'row 2: the gene "#N/A" is no name'): [["a", "#N/A", *TABLE["gene"][2:]]],
+    ("gene", 2, 'row 2: "#N/A" is not the name of a gene'): [["a", "#N/A", *TABLE["gene"][2:]]],
     ("stage_range", 2, "99"): [np.full(N, "99")],
     ("image", 2, "twice"): [np.full(N, "a.png"), ["a.png", "a.png", *TABLE["image"][2:]]],
     ("image", 2, "without a name"): [["", *TABLE["image"][1:]]],

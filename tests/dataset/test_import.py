@@ -102,7 +102,7 @@ DIRT = {
     resolve.UNKNOWN_STAGE: [row_of("('2_s.bmp',)", stage=stage) for stage in ("0", "4-7")],
     resolve.NO_GENE: [row_of("('2_s.bmp',)", gene=gene) for gene in ("", "#N/A", "?", "unknown", "NA")],
     "a double quote is not closed": ["Dl,2,lateral,\"('2_s.bmp',)"],
-    resolve.SEVERAL_GENES: [row_of("('2_s.bmp',)", gene="twin")],
+    resolve.AMBIGUOUS_GENE: [row_of("('2_s.bmp',)", gene="twin")],
     resolve.NO_IMAGE: [row_of("()")],
     source_tables.NO_TUPLE: [
         *map(
@@ -195,7 +195,7 @@ def test_dirty_annotations_are_accounted_for(flyexpress):
     rows = [f"{where},\"('gap',)\"" for where in ("Dl,2", "Dl,2", "Dl,9", "twin,2")]
     rows += ["Dl,2,()", "Dl,3,maternal; gap", "Dl,3,\"('', 'gap')\""]
     log = flyexpress(FIRST, "\n".join(rows))["log"]
-    reasons = (resolve.UNKNOWN_STAGE, resolve.SEVERAL_GENES, resolve.NO_TERM, source_tables.NO_TUPLE)
+    reasons = (resolve.UNKNOWN_STAGE, resolve.AMBIGUOUS_GENE, resolve.NO_TERM, source_tables.NO_TUPLE)
     assert log["annotation rows"] == {"total": 7, "taken": 3, "rejected": dict.fromkeys(reasons, 1)}
     rejected = {resolve.REPEATED: 1, resolve.NO_TERM: 1}
     assert log["terms"] == {"total": 4, "taken": 2, "rejected": rejected}
@@ -268,7 +268,7 @@ def test_bdgp_dumps_lie_in_the_folder_and_speak_for_themselves(flyannot, tmp_pat
     assert flyannot("import bdgp IN -o OUT", IN=tmp_path / "in", OUT=tmp_path / "set").code == 0
     log = json.loads((tmp_path / "set" / "import.json").read_text())["log"]
     of_terms = (resolve.REPEATED, resolve.UNKNOWN_STAGE, resolve.NO_TERM, source_tables.BAD_ROW)
-    of_images = (resolve.NO_IMAGE, *of_terms[1::2], tables.SEVERAL, tables.NOT_THERE, PART_OF_EMBRYO)
+    of_images = (resolve.NO_IMAGE, *of_terms[1::2], tables.AMBIGUOUS_NAME, tables.NOT_THERE, PART_OF_EMBRYO)
     for rows, things, reasons in (
         ("annotation rows", "terms", of_terms),
         ("image rows", "images", of_images),

@@ -213,7 +213,7 @@ def test_a_row_whose_cell_is_no_name_is_left_out_and_named(images_csv, said, cel
     images = read_images(path, unknown_stage="7-8")
     assert [(image.gene, image.stage_range) for image in images] == [("Dl", "4-6"), ("eve", "7-8")]
     assert images[0].view == "" and any(f'line 2, column "view": "{cell}"' in m for m in caplog.messages)
-    assert any(f'a cell is no name: line 3, column "gene": "{cell}"' in m for m in caplog.messages)
+    assert any(f'a cell is not a name: line 3, column "gene": "{cell}"' in m for m in caplog.messages)
     messages, terms = said(f"x,4-6,{cell}\nx,4-6,gap\n{cell},4-6,gap\n")
     assert (
         terms == {"gap"} and 'line 2, column "term"' in messages[0] and 'line 4, column "gene"' in messages[0]
@@ -276,7 +276,7 @@ def test_a_data_set_folder_one_level_up_or_down_is_named(tmp_path, flyannot):
     for folder in (data_set / "images", tmp_path / "project"):
         said = flyannot("extract F -o O", F=folder, O=tmp_path / "d.h5", code=2)
         assert said.err == (
-            f"Error: {folder} has no images.csv, but {data_set} has\nFix: name the folder {data_set}\n"
+            f"Error: {folder} has no images.csv, but {data_set} has\nFix: give the folder {data_set}\n"
         )
     said = flyannot("annotate M F -o O", M=tmp_path / "m.h5", F=data_set / "images", O=tmp_path / "p.h5")
     assert said.code == 2 and f"but {data_set} has an images.csv\nFix: name {data_set}, or" in said.err

@@ -91,11 +91,13 @@ def test_of_equal_codes_the_earlier_patch_wins_whatever_their_signs():
     assert pooled.winner.tolist() == [1, 1] and pooled.features.tolist() == [2, 1]
 
 
-@pytest.mark.parametrize("centre", [(-0.01, 5), (5, -0.01), (128, 5), (5, 320)])
+@pytest.mark.parametrize("centre", [(-0.01, 5), (5, -0.01), (128, 5), (5, 320), (5, np.nan)])
 def test_a_centre_on_or_beyond_any_side_is_refused(centre):
     Z = sp.csr_matrix(np.ones((1, 3), np.float32))
-    with pytest.raises(DataError, match="outside the .*128, 320"):
-        pool_image(Z, np.array([centre], float), SIZE, grid=((2, 3),))
+    found = r"row {:g}, column {:g} lies outside the image of \(128, 320\) px".format(*centre)
+    with pytest.raises(DataError, match=found) as caught:
+        pool_image(sp.vstack([Z, Z], "csr"), np.array([(3, 3), centre], float), SIZE, grid=((2, 3),))
+    assert "a step that moves patches" in caught.value.fix
     pool_image(Z, np.array([[0.0, 0.0]]), SIZE, grid=((2, 3),))  # the first corner lies in the image
 
 

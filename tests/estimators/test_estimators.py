@@ -136,7 +136,7 @@ def test_patches_are_picked_by_image(images):
         (SparseCoder(coder="cdd"), 'Did you mean "cd"'),
         (DictionaryLearning(learner="sccc"), 'Did you mean "scc"'),
         (DictionaryLearning(learner_params={"n_sweep": 2}), 'Did you mean "n_sweeps"'),
-        (DictionaryLearning("scc"), "Fix: name the learner: learner=.scc"),
+        (DictionaryLearning("scc"), "Fix: give the learner by learner=.scc"),
         (DictionaryLearning(0), "n_components = 0 is not a number of atoms"),
         (DictionaryLearning(max_iter=0), "max_iter is 0, and must be a whole number, 1 to 2147483647"),
         (DictionaryLearning(dict_init=np.eye(5)), "does not fit"),

@@ -251,7 +251,7 @@ def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, fly
     said = flyannot("export P --to csv -o OUT --stage-range 1-3", P=chain.predictions, OUT=out, code=2)
     assert "choose from 4-6, 11-12" in said.err
     said = flyannot("export P --to csv -o OUT.xlsx", P=chain.predictions, code=2)
-    assert "name it OUT.csv, or use --to xlsx" in said.err
+    assert "write to OUT.csv, or use --to xlsx" in said.err
     table = tmp_path / "images.csv"  # a table of a data set is never replaced by results
     table.write_text("image,gene,stage_range\n")
     said = flyannot("export P --to csv -o OUT --force", P=chain.predictions, OUT=table, code=2)

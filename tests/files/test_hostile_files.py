@@ -161,7 +161,7 @@ def test_garbage_is_refused_and_nobody_is_told_to_delete_it(path, garbage):
     path.write_bytes(garbage)
     fix = refused(path, "is not an HDF5 file").fix
     assert fix == (
-        "copy or download it again" if garbage.startswith(b"\0") else "name an HDF5 file made by flyannot"
+        "copy or download it again" if garbage.startswith(b"\0") else "give an HDF5 file made by flyannot"
     )
     path.write_bytes(b"\x89HDF\r\n\x1a\n" + garbage)
     assert "delete" not in refused(path, "not a readable HDF5 file").fix
@@ -171,7 +171,7 @@ HEADERS = [("format", name, "was not made by flyannot", "") for name in ("featur
 HEADERS += [("format", f"flyannot-{name}", "was not made by flyannot", "") for name in ("poem", "features ")]
 HEADERS += [
     ("format_version", 2, "format version 2; this flyannot reads version 1", "upgrade flyannot"),
-    ("digest", "", "its header names none", "make it again"),
+    ("digest", "", "its header says none", "make it again"),
 ]
 
 

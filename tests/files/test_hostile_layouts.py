@@ -164,12 +164,12 @@ def user_type(file):
 
 
 GRAPHS = {
-    second_name: "4-6/other is a second name of 4-6/D",
-    many_names: "4-6/name 0 is a second name of 4-6/D",
-    itself: "4-6/again is a second name of 4-6",
-    whole_file: "4-6/root is a second name of /",
+    second_name: "4-6/other and 4-6/D are one object",
+    many_names: "4-6/name 0 and 4-6/D are one object",
+    itself: "4-6/again and 4-6 are one object",
+    whole_file: "4-6/root and / are one object",
     doubled_groups: "lies in more than 16 groups",
-    twelve_doubled_groups: "a/b is a second name of " + "/".join("a" * 12),
+    twelve_doubled_groups: f"a/b and {'/'.join('a' * 12)} are one object",
     deep_groups: "lies in more than 16 groups",
     many_objects: "the file has more than 2,000 objects",
     many_links: "the file has more than 2,000 objects",

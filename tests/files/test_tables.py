@@ -218,7 +218,7 @@ def test_cells_without_a_value_are_named_in_a_workbook(suffix, write, tmp_path, 
     error = "#N/A"
     write(path, ["image", "gene", "stage_range"], ["a.png", "Dl", "4-6"], ["b.png", error, "4-6"])
     assert [image.gene for image in read_images(path)] == ["Dl"]
-    assert 'left out, because a cell is no name: line 3, column "gene": "#N/A"' in caplog.messages[-2]
+    assert 'left out, because a cell is not a name: line 3, column "gene": "#N/A"' in caplog.messages[-2]
 
 
 @pytest.mark.parametrize("suffix", ["xlsx", "ods", "xls"])

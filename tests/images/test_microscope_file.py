@@ -279,5 +279,5 @@ def test_one_ambiguous_file_among_others_is_listed_with_the_remedy(flyannot, sta
 def test_a_plane_that_cannot_be_meant_is_refused(wrong, flyannot, stacks, tmp_path):
     said = flyannot(f"extract S -o O --plane {wrong}", S=stacks, O=tmp_path / "d.h5")
     are_two = wrong.endswith("z=2")
-    words = "--plane names two of the axis z" if are_two else "an axis (scene, channel, z, time, page)"
+    words = "--plane has two values for the axis z" if are_two else "an axis (scene, channel, z, time, page)"
     assert said.code == 2 and words in said.err

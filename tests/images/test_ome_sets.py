@@ -249,7 +249,7 @@ BAD_COUNTS = ('IFD="-1"', 'IFD="x"', 'IFD="0" FirstZ="-1"', 'IFD="0" PlaneCount=
         (pixels(tiff_data(""), Z=200_000_000), "claims 200,000,000 planes, more than 100,000"),
         (
             "".join(pixels(tiff_data("A.ome.tif").replace("A.ome", f"{k}"), k) for k in range(10_001)),
-            "names 10,001 files, more than 10,000",
+            "refers to 10,001 files, more than 10,000",
         ),
         (pixels("<a>" + tiff_data("")), "its OME metadata are damaged"),
         *((pixels(tiff_data("", text)), "its OME metadata are damaged") for text in BAD_COUNTS),

@@ -4,6 +4,8 @@ import re
 import shutil
 import sys
 from dataclasses import replace
+from functools import partial
+from operator import attrgetter
 
 import h5py
 import numpy as np
@@ -235,7 +237,10 @@ def test_a_run_without_the_step_makes_all_anew(results, plain, flyannot, monkeyp
         (lambda d: replace(d, descriptors=d.descriptors * 1.5), "descriptors of float64"),
         (lambda d: replace(d, descriptors=d.descriptors[:, ::2]), r"shape \(\d+, 64\)"),
         (lambda d: replace(d, descriptors=d.descriptors[::2]), "descriptors with"),
-        (lambda d: None, "returned NoneType"),
+        (lambda d: None, "<lambda> returned NoneType"),
+        (partial(partial(lambda d: None)), "<lambda> returned NoneType"),
+        ([].append, "builtins:list.append returned NoneType"),
+        (attrgetter("patch_px"), "operator:attrgetter returned ndarray"),
     ],
 )
 def test_a_transform_that_returns_something_else_is_refused(change, fault):

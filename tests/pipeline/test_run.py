@@ -1,6 +1,7 @@
 """The command `flyannot run` and its configurations."""
 
 import json
+import logging
 import re
 from pathlib import Path
 from shutil import copy, copytree, ignore_patterns
@@ -12,7 +13,7 @@ from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.tables import write_table
 from flyannot.files.text_files import read_toml
 from flyannot.pipeline.runs.configuration import read_configuration, read_record, write_record
-from flyannot.pipeline.runs.run import build_run_task, list_steps
+from flyannot.pipeline.runs.run import build_run_task, list_steps, suppress_warnings
 from tests.cli.test_cli import check_error
 from tests.conftest import ROOT
 from tests.report.pages_read import index_of
@@ -299,3 +300,21 @@ def test_the_demo_lies_in_the_working_folder_or_where_it_is_asked_for(flyannot, 
     monkeypatch.chdir(tmp_path)
     assert "would write demo-output" in flyannot("run --demo --dry-run").err
     assert f"would write {Path('mine', 'embryos')}" in flyannot("run --demo --dry-run -o mine").err
+
+
+def test_suppressed_warnings_are_those_of_flyannot_and_no_other_record(caplog, monkeypatch):
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setattr(logging.root.manager, "disable", logging.DEBUG)  # the caller's own choice
+
+    def log_all():
+        caplog.clear()
+        for name in ("flyannot", "a_library"):
+            for level in (logging.INFO, logging.WARNING, logging.ERROR):
+                logging.getLogger(name).log(level, "said")
+        return [f"{record.name} {record.levelname}" for record in caplog.records]
+
+    everything = log_all()
+    with suppress_warnings(), suppress_warnings():
+        within = log_all()
+    assert len(everything) == 6 and within == [said for said in everything if said != "flyannot WARNING"]
+    assert log_all() == everything and logging.root.manager.disable == logging.DEBUG

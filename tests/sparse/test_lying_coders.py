@@ -1,6 +1,10 @@
 """Coders with wrong results: they are refused, or solved again with a warning."""
 
 import warnings
+from functools import partial, wraps
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -213,9 +217,8 @@ def test_short_calls_are_checked_from_time_to_time_and_each_after_a_lie(samples,
     X, D = samples
     checked, is_honest, lies = [], verified._is_contradicted, []
     monkeypatch.setattr(verified, "_is_contradicted", lambda *a, **k: checked.append(1) or is_honest(*a, **k))
-    honest = coder_that(
-        lambda one, Z: Codes(0 * Z if lies else Z, relative_gap(one.X, D, Z, LAM)), is_trusted=True
-    )
+    monkeypatch.setattr(verified, "TRUSTED_MODULES", {__name__})
+    honest = coder_that(lambda one, Z: Codes(0 * Z if lies else Z, relative_gap(one.X, D, Z, LAM)))
     for _ in range(64):
         honest.codes(X[:1], D, LAM)
     assert len(checked) == 1
@@ -229,11 +232,56 @@ def test_short_calls_are_checked_from_time_to_time_and_each_after_a_lie(samples,
 def test_the_estimator_mends_and_says_it(samples, monkeypatch):
     X, D = samples
     monkeypatch.setitem(CODERS.import_paths, "liar", f"{__name__}:zeros")
-    with pytest.warns(WrongCodesWarning, match="zeros returned wrong duality gaps"):
+    with pytest.warns(WrongCodesWarning, match="lie returned wrong duality gaps"):
         Z = SparseCoder(D, coder="liar", alpha=LAM, tol=1e-8).fit(X).transform(X)
     np.testing.assert_allclose(Z, SparseCoder(D, alpha=LAM, tol=1e-8).fit(X).transform(X), atol=1e-3)
 
 
-@Coder
-def zeros(samples, lam, **rules):
+def lie(samples, lam, **rules):
     return Codes(0 * CODERS["cd"].solve(samples, lam, **rules).Z, np.zeros(len(samples.X)))
+
+
+zeros = Coder(lie)
+
+
+class Liar:
+    """A coder as an instance; its attributes have the names of attributes of a `Coder`."""
+
+    def __init__(self):
+        self.codes = self.solve = self._positive = self._name = None
+
+    def __call__(self, *samples_and_lam, **rules):
+        return lie(*samples_and_lam, **rules)
+
+    def method(self, *samples_and_lam, **rules):
+        return lie(*samples_and_lam, **rules)
+
+
+LYING_CALLABLES = {
+    "a function": (lie, "lie"),
+    "a partial": (partial(lie), "lie"),
+    "a partial of a partial": (partial(partial(lie, tol=1e-3)), "lie"),
+    "a partial of an instance": (partial(Liar()), "Liar"),
+    "a bound method": (Liar().method, "Liar.method"),
+    "an instance": (Liar(), "Liar"),
+    "a lambda": (lambda *samples_and_lam, **rules: lie(*samples_and_lam, **rules), "<lambda>"),
+    "a wrapper of a trusted coder": (wraps(CODERS["cd"].solve)(lambda *a, **k: lie(*a, **k)), "encode"),
+}
+
+
+@pytest.mark.parametrize("kind", LYING_CALLABLES)
+def test_every_callable_that_lies_is_named_and_none_is_trusted(samples, kind):
+    solve, name = LYING_CALLABLES[kind]
+    with pytest.warns(WrongCodesWarning, match=f":{name} returned wrong duality gaps"):
+        Z, _ = Coder(solve).codes(*samples, LAM, tol=TOL)
+    assert Z.nnz and not Coder(solve)._is_trusted
+    with pytest.raises(FlyannotError, match=r"lambda> returned no Codes of a CSR matrix"):
+        Coder(partial(lambda *_, **rules: solve)).codes(*samples, LAM)
+
+
+@pytest.mark.parametrize("name", CODERS)
+def test_a_copy_of_the_file_of_a_trusted_coder_is_not_trusted(name):
+    original = import_module(CODERS[name].__module__)
+    copied = ModuleType(f"flyannot.sparse.coders.my_{name}")
+    exec(Path(original.__file__).read_text(encoding="utf-8"), vars(copied))
+    assert original.encode._is_trusted and not copied.encode._is_trusted

@@ -7,7 +7,7 @@ from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners.lazy_atoms import project_l1
 from flyannot.sparse.learners.modl import MODL
-from flyannot.sparse.learners.ol import OL
+from flyannot.sparse.learners.ol import OnlineDictionaryLearner as OL
 from flyannot.sparse.missing_values import replace_missing, solve_observed_lasso
 from flyannot.sparse.stored_codes import EITHER_SIGN, PositiveConstraints
 from tests.planted_samples import planted, run, unit_rows

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flyannot.base.errors import DataError
-from flyannot.sparse.learners.ol import OL
+from flyannot.sparse.learners.ol import OnlineDictionaryLearner as OL
 from flyannot.sparse.objective import duality_gap
 from flyannot.sparse.stored_codes import EITHER_SIGN, PositiveConstraints
 from tests.planted_samples import planted, unit_rows

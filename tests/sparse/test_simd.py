@@ -16,11 +16,11 @@ from flyannot.sparse.simd.vectors import LANES, aligned_zeros
 from tests.sparse.twins import slow_product
 
 BOTH_TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-BOTH_WIDTHS = pytest.mark.parametrize("few", [False, True])
+BOTH_WIDTHS = pytest.mark.parametrize("narrow", [False, True])
 
 
-def product(X, D, order=None, *, few=False):
-    panels = pack_columns(D, order, few=few)
+def product(X, D, order=None, *, narrow=False):
+    panels = pack_columns(D, order, narrow=narrow)
     Q = aligned_zeros((len(X), len(panels) * panels.shape[2]), D.dtype)
     Q[:] = np.nan
     multiply(X, panels, Q)
@@ -30,9 +30,9 @@ def product(X, D, order=None, *, few=False):
 @BOTH_TYPES
 @BOTH_WIDTHS
 @pytest.mark.parametrize("n_features", [1, 7, PART + 3])
-def test_the_product_is_that_of_the_slow_twin_to_the_bit(dtype, few, n_features, rng):
+def test_the_product_is_that_of_the_slow_twin_to_the_bit(dtype, narrow, n_features, rng):
     X, D = rng.normal(size=(5, n_features)).astype(dtype), rng.normal(size=(3, n_features)).astype(dtype)
-    assert (product(X, D, few=few)[:, :3] == slow_product(X, D, PART)).all()
+    assert (product(X, D, narrow=narrow)[:, :3] == slow_product(X, D, PART)).all()
 
 
 @BOTH_TYPES
@@ -40,26 +40,26 @@ def test_the_product_is_that_of_the_slow_twin_to_the_bit(dtype, few, n_features,
 @pytest.mark.parametrize("n_samples", [0, 1, 5, 13, 50])
 @pytest.mark.parametrize("n_atoms", [0, 1, 16, 65, 200])
 @pytest.mark.parametrize("n_features", [0, 1, 37, 2 * PART + 1])
-def test_the_product_is_right_for_all_sizes(dtype, few, n_samples, n_atoms, n_features, rng):
+def test_the_product_is_right_for_all_sizes(dtype, narrow, n_samples, n_atoms, n_features, rng):
     X = rng.normal(size=(n_samples, n_features)).astype(dtype)
     D = rng.normal(size=(n_atoms, n_features)).astype(dtype)
-    Q = product(X, D, few=few)
+    Q = product(X, D, narrow=narrow)
     np.testing.assert_allclose(Q[:, :n_atoms], X @ D.T, atol=1e-3 if dtype == np.float32 else 1e-11)
     assert not Q[:, n_atoms:].any()
 
 
 @BOTH_TYPES
 @BOTH_WIDTHS
-def test_bits_depend_on_the_sample_and_the_atom_alone(dtype, few, rng):
+def test_bits_depend_on_the_sample_and_the_atom_alone(dtype, narrow, rng):
     X, D = (rng.normal(size=(n, PART + 45)).astype(dtype) for n in (150, 130))
     Q = product(X, D)[:, :130]
     samples, atoms = rng.permutation(150), rng.permutation(130)
-    assert (product(X[samples], D[atoms], few=few)[:, :130] == Q[samples][:, atoms]).all()
+    assert (product(X[samples], D[atoms], narrow=narrow)[:, :130] == Q[samples][:, atoms]).all()
     for cut in (1, 11, 64, 129):
-        parts = np.concatenate([product(X[:cut], D, few=few), product(X[cut:], D, few=few)])
+        parts = np.concatenate([product(X[:cut], D, narrow=narrow), product(X[cut:], D, narrow=narrow)])
         assert (parts[:, :130] == Q).all()
-        assert (product(X, D[:cut], few=few)[:, :cut] == Q[:, :cut]).all()
-    one = product(D, X, few=few)[:, :150]
+        assert (product(X, D[:cut], narrow=narrow)[:, :cut] == Q[:, :cut]).all()
+    one = product(D, X, narrow=narrow)[:, :150]
     assert (one.T == Q).all()  # a product of two numbers does not ask which of them is the sample's
 
 

@@ -76,6 +76,8 @@ def test_a_term_of_which_nothing_was_learned_changes_no_list_and_stays_open(rng)
     probability = rng.random((30, 4))
     probability[:, 1] = 0.7
     is_learned = np.array([True, False, True, True])
+    own = np.array([0.1, 0.2, 0.3, 0.4])
+    assert (answer_thresholds(probability, is_learned, own) == [0.1, 0.7, 0.3, 0.4]).all()
     thresholds = answer_thresholds(probability, is_learned)
     assert (thresholds[:, 1] == 0.7).all()
     alone = suggestion_thresholds(probability[:, is_learned])

@@ -109,7 +109,7 @@ def _print_unexpected_error(error):
         return _print_failure(WriteError.exit_code, what, "redirect the output elsewhere")
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         what = f"{error.filename}: {error.strerror}"
-        return _print_failure(InputError.exit_code, what, "name another file")
+        return _print_failure(InputError.exit_code, what, "choose another file")
     fix = "this is a bug in flyannot: repeat the command with --debug and report the output"
     return _print_failure(1, f"unexpected {type(error).__name__}: {text}", fix, is_traced=True)
 

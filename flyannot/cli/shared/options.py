@@ -25,7 +25,7 @@ class OutputPath(click.Path):
 
     def convert(self, value, param, ctx):
         if str(value) == "-" and not self.allow_dash:
-            raise InputError("an output goes to a file, not to the terminal", fix="name a file")
+            raise InputError("an output goes to a file, not to the terminal", fix="give a file")
         return super().convert(value, param, ctx)
 
 

@@ -69,11 +69,11 @@ TABLES = TableFormat(
     detect_dump_kind,
     _parse_row,
     has_header=False,
-    columns=f"name {' and '.join(DUMPS.values())}, with rows of 5 and of 7 or more cells, gzipped or not",
+    columns=f"give {' and '.join(DUMPS.values())}, with rows of 5 and of 7 or more cells, gzipped or not",
     tables_in=_find_dumps,
 )
 BDGP = Importer(
-    """BDGP's dumps insitu_annot.csv and insitu_images.csv, and the images they name.
+    """BDGP's dumps insitu_annot.csv and insitu_images.csv, and the images that they list.
 
     SOURCES are the folder of images and the two dumps, plain or gzipped, in any order; the dumps may
     lie in the folder, as `flyannot fetch` leaves them. What is left out is listed in rejected.csv.

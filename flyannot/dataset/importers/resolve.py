@@ -18,8 +18,8 @@ from flyannot.files.text_files import row_limit
 
 UNKNOWN_STAGE = "unknown stage"
 NO_GENE = "no gene"
-SEVERAL_GENES = "several genes have this name"
-NO_IMAGE = "names no image"
+AMBIGUOUS_GENE = "several genes have this name"
+NO_IMAGE = "no image"
 NO_TERM = "no annotation"
 REPEATED = "duplicate"
 OTHER_GENE = "already the image of another gene"
@@ -132,7 +132,7 @@ def read_genes(path):
                     genes.add(fbgn, clean_name(symbol), cg, re.split("[|,]", synonyms))
                 if len(genes.fbgns[-1]) > most:
                     what = f"{path} has more than {most:,} synonyms, too many for its size"
-                    raise InputError(what, fix="name a table of genes of one species")
+                    raise InputError(what, fix="give a table of genes of one species")
         except MissingColumnsError as error:
             errors.append(error)
             continue
@@ -244,7 +244,7 @@ def _resolve_rows(rows, genes, log, sort, nothing):
             gene = genes.find(*names, fbgn=row.fbgn)
             reason = (not gene and NO_GENE) or (not row.items and nothing)
         except AmbiguousGene as unclear:
-            reason = SEVERAL_GENES
+            reason = AMBIGUOUS_GENE
             detail = str(unclear)
         if not stage_range:
             reason = UNKNOWN_STAGE

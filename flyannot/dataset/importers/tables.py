@@ -21,7 +21,7 @@ from flyannot.files.atomic_file import atomic_folder
 
 ROWS = {"images": "image rows", "terms": "annotation rows"}  # names of the rows in the log
 NOT_THERE = "image is not in the folder"
-SEVERAL = "several images in the folder have this name"
+AMBIGUOUS_NAME = "several images in the folder have this name"
 _MOST_SHOWN = 3  # rejected images in the error that no image was found
 _NUMBERED = re.compile(r"(?:insitu)?(\d+)(?:_s)?\.(\w{3,4})", re.ASCII)
 _SUFFIXES = {"bmp", "jpe", "jpg", "jpeg", "png", "tif", "tiff", "gif"}
@@ -79,11 +79,11 @@ class TableFormat:
                 raise InputError(what, fix=self.columns)
             if kind in tables:
                 raise InputError(
-                    f"{tables[kind]} and {path} are both tables of {kind}", fix="name one of them"
+                    f"{tables[kind]} and {path} are both tables of {kind}", fix="give one of them"
                 )
             tables[kind] = path
         if "images" not in tables:
-            raise InputError("no table of images is named", fix=self.columns)
+            raise InputError("no table of images is given", fix=self.columns)
         return tables
 
     def rows(self, path, log):
@@ -136,7 +136,7 @@ def import_tables(form, sources, folder, options, *, force=False):
     folders = [source for source in sources if os.path.isdir(source)]
     if len(folders) != 1:
         raise InputError(
-            f"{len(folders) or 'no'} folders of images are named", fix="name the one folder of images"
+            f"{len(folders) or 'no'} folders of images are given", fix="give the one folder of images"
         )
     pictures = PictureFolder(folders[0])
     named = [source for source in sources if source not in folders]
@@ -152,7 +152,7 @@ def import_tables(form, sources, folder, options, *, force=False):
         shown = "; ".join(f"line {row.line}, {row.item}: {row.reason}" for row in first)
         where = f"{pictures.folder} has {pluralise(pictures.n_files, 'file')}"
         what = f"no image was found ({shown or 'the table is empty'}; {where})"
-        raise InputError(what, fix="name the folder with the images, and the tables that list them")
+        raise InputError(what, fix="give the folder with the images, and the tables that list them")
     unclear = genes.describe_unclear_genes()
     digested = {"images": tables["images"], "annotations": tables.get("terms"), "genes": options.genes}
     with atomic_folder(folder, sources, force=force) as staged:
@@ -164,10 +164,10 @@ def import_tables(form, sources, folder, options, *, force=False):
 def _place_images(staged, folder, picture_folder, rows, copy):
     place = folder / "images"
     if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(picture_folder)):
-        raise InputError(f"{folder} is within {picture_folder}", fix="name a folder outside of it")
+        raise InputError(f"{folder} is within {picture_folder}", fix="choose a folder outside of it")
     if not copy:
         if place.is_dir() and not place.is_symlink():
-            raise InputError(f"{place} is a folder already", fix="add --copy, or name another folder")
+            raise InputError(f"{place} is a folder already", fix="add --copy, or choose another folder")
         try:
             os.symlink(picture_folder, staged / "images", target_is_directory=True)
         except (OSError, NotImplementedError) as error:  # Windows allows links to few users
@@ -176,7 +176,7 @@ def _place_images(staged, folder, picture_folder, rows, copy):
             ) from error
         return
     if place.is_symlink():
-        raise InputError(f"{place} is a link already", fix="name another folder")
+        raise InputError(f"{place} is a link already", fix="choose another folder")
     for row in rows:
         to = staged / row["image"]
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -216,7 +216,7 @@ class PictureFolder:
             paths = [path for path in paths if _suffix(path) == _suffix(last)] or paths
         if not paths:
             return "", NOT_THERE
-        return (paths[0], "") if len(paths) == 1 else ("", SEVERAL)
+        return (paths[0], "") if len(paths) == 1 else ("", AMBIGUOUS_NAME)
 
 
 def _picture_number(name):

@@ -26,7 +26,7 @@ _MOST_BYTES = 2**35
 _SECONDS = 60  # limit for the process that reads; a gigabyte takes five
 _BYTES_BESIDE = 2**28  # memory of that process, besides a few copies of the file's contents
 _PROCESS_COPIES = 4  # the two processes have four times as many copies of the contents as one has
-_FIX = "name an npz or parquet file with image, gene, stage_range and vector"
+_FIX = "give an npz or parquet file with image, gene, stage_range and vector"
 
 
 def read_arrays(path, suffixes, *, fix, names):
@@ -154,7 +154,7 @@ def read_vectors(path):
     for row, gene in enumerate(columns["gene"], start=1):
         if gene and is_unknown(gene, "gene"):
             fix = "write its symbol, or leave it empty"
-            raise InputError(f'{path}, row {row}: the gene "{gene}" is no name', fix=fix)
+            raise InputError(f'{path}, row {row}: "{gene}" is not the name of a gene', fix=fix)
     stage_ranges = [parse_stage_range(text) for text in columns["stage_range"]]
     for (stage_range, image), n in Counter(zip(stage_ranges, columns["image"])).items():
         if not image:

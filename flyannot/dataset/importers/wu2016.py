@@ -60,7 +60,7 @@ def import_wu2016(sources, folder, options, *, force=False):
 
     (source,) = map(Path, sources)
     if not source.is_file():
-        raise InputError(f"no such file: {source}", fix="name the patterns.npz")
+        raise InputError(f"no such file: {source}", fix="give the patterns.npz")
     arrays = read_patterns(source)
     log = ImportLog(("images",))
     table = source.parent / "annotations.csv"
@@ -129,7 +129,7 @@ def _find_faults(arrays):
     unsafe = (image_id for image_id in image_ids if not _SAFE_NAME.fullmatch(image_id))
     yield from (f'"{image_id}" in the array "image_id" cannot be a file name' for image_id in unsafe)
     if len({image_id.lower() for image_id in image_ids}) < n_images:
-        yield 'the array "image_id" names an image twice'
+        yield 'the array "image_id" has an image twice'
     if not all(arrays["gene"].tolist()):
         yield 'the array "gene" has an empty entry'
 

@@ -133,11 +133,11 @@ def _read_kind(root, path, kind):
     if not name.startswith("flyannot-") or kind_found not in SCHEMAS:
         raise DataError(
             f"{path} was not made by flyannot",
-            fix=f"name a file made by: {COMMAND_BY_KIND[kind]}" if kind else "name a file made by flyannot",
+            fix=f"give a file made by: {COMMAND_BY_KIND[kind]}" if kind else "give a file made by flyannot",
         )
     if kind is not None and kind_found != kind:
         what = f"{path} contains {_with_article(kind_found)}, not {_with_article(kind)}"
-        raise DataError(what, fix=f"name a file made by: {COMMAND_BY_KIND[kind]}")
+        raise DataError(what, fix=f"give a file made by: {COMMAND_BY_KIND[kind]}")
     version = int(read_attribute(root, "format_version"))
     if version != FORMAT_VERSION:
         raise DataError(
@@ -200,7 +200,7 @@ def content_digest(h5, kind, objects=None):
 def image_digest(*arrays):
     """Return the SHA-256 digest of the rows of one image in the large datasets, as array (32,), uint8.
 
-    `arrays` are these rows, one array for each dataset in BULK, in this order.
+    `arrays` are these rows, one array for each of the LARGE_DATASETS of a kind, in this order.
     """
     sha = hashlib.sha256()
     for array in arrays:

@@ -212,7 +212,7 @@ def _collect_objects(group, place, objects, names):
         if kind != h5l.TYPE_HARD:
             raise ValueError(f"{full} is a link out of the file")
         if address in names:
-            raise ValueError(f"{full} is a second name of {names[address]}")
+            raise ValueError(f"{full} and {names[address]} are one object")
         if full.count("/") >= _MAX_DEPTH:
             raise ValueError(f"{full} lies in more than {_MAX_DEPTH} groups")
         names[address] = full

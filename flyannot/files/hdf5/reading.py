@@ -344,7 +344,7 @@ def _require_hdf5(path, kind):
 
     `kind` is the kind that the file should have, or None; the remedy names the command that makes this kind.
     """
-    fix = f"name a file made by: {COMMAND_BY_KIND[kind]}" if kind else "name an HDF5 file made by flyannot"
+    fix = f"give a file made by: {COMMAND_BY_KIND[kind]}" if kind else "give an HDF5 file made by flyannot"
     try:
         is_ours = is_hdf5(path)
     except FileNotFoundError:
@@ -387,7 +387,7 @@ def _validate(h5, path, kind):
     if wrong:
         raise damaged_file_error(path, wrong, stored.kind)
     if digest != header.digest:
-        what = f"its contents have digest {digest[:12]}, its header names {header.digest[:12] or 'none'}"
+        what = f"its contents have digest {digest[:12]}, and its header says {header.digest[:12] or 'none'}"
         raise damaged_file_error(path, what, stored.kind)
     return stored
 

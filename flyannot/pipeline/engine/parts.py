@@ -247,21 +247,16 @@ def join_parts(out, header, parts, complete=None):
             if complete is not None:
                 complete(file, header)
     except DataError:
-        _require_whole(parts)
+        _remove_damaged(parts)
         raise
     remove_parts(out)
     return failures
 
 
-def _require_whole(parts):
-    """Remove damaged part files.
+def _remove_damaged(parts):
+    """Remove damaged part files, and raise a DataError with their number if there are any.
 
     parts : list of PartContents
-
-    Raises
-    ------
-    DataError
-        If there was one; the message says how many.
     """
     damaged = [part.path for part in parts if not is_whole_part(part.path)]
     if damaged:

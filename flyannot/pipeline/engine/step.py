@@ -75,13 +75,13 @@ class Step:
     command: str = ""
 
     def __post_init__(self):
-        """Check that the parts of a step agree.
+        """Check that the fields of the step do not contradict each other.
 
         Raises
         ------
         ValueError
-            If an HDF5 output has no kind, or a step that reads and makes one kind has no `transform`.  Also
-            if the options of a transform are in a table that is not named like the step.
+            If the output is HDF5 and `kind` is empty.  If the step reads and makes files of one kind and
+            `transform` is empty.  If it has a `transform`, and the table of its options has another name.
         """
         if not self.kind and self.makes.endswith(".h5"):
             raise ValueError(f"the step {self.name} makes {self.makes}, and needs a kind")
@@ -99,11 +99,11 @@ class Step:
 
     @property
     def role(self):
-        """The name by which other steps refer to the output of this step; compare `Input.holds`."""
+        """The name by which other steps refer to the output of this step; compare `StepInput.holds`."""
         return self.kind or self.makes.partition(".")[0]
 
     def input_paths(self, data_set, path_of_kind):
-        """Return a dict, name of each Input -> tuple with its one path in a run.
+        """Return a dict, name of each StepInput -> tuple with its one path in a run.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class Step:
 class StepRequest:
     """A request to carry out one step.
 
-    inputs : name of an Input -> tuple of Path
+    inputs : name of a StepInput -> tuple of Path
     out : Path of the output
     options : of the step's class
     selection : Selection

@@ -25,7 +25,7 @@ _LEAST_FLOAT32_TOL = 5e-6  # float32 mostly misses a smaller tol, and would only
 _PATIENCE = {4: 5, 8: 30}  # by bytes of a number: rounds without halving the gap before the solver ends
 
 
-@partial(Coder, is_trusted=True)
+@Coder
 def encode(samples, lam, **rules):
     """Return codes of X over a fixed dictionary, each within a given duality gap of its minimum.
 
@@ -34,7 +34,7 @@ def encode(samples, lam, **rules):
     return _solve(samples, lam, positive=False, **rules)
 
 
-@partial(Coder, positive=True, is_trusted=True)
+@partial(Coder, positive=True)
 def encode_nonnegative(samples, lam, *, start, **rules):
     """Return non-negative codes of X, each within a given duality gap of the best non-negative code.
 

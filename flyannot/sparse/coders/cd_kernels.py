@@ -7,7 +7,10 @@ For all atoms q is computed from a copy of gram in bytes.  The bytes of 1,000 at
 core, but gram itself does not.  The error of q is at most `error`.  So the atoms with |q| > lam - error join
 the working set, where q is exact, and no other atom can violate the conditions.  The duality gap is as sharp
 as if q were exact everywhere.  Rows of 64 atoms are interleaved on the way, which leaves q in a permuted
-order, called mirrored order.
+order, called mirrored order (`mirrored_index`).
+
+A code is pending while its atoms are not in the working set: at the start, and when a support is built
+afresh.
 """
 
 import numpy as np
@@ -76,13 +79,14 @@ def encode_rows(Q, squares, start, problem, scratch, codes, largest):
 
 @kernel
 def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
-    """Solve one sample, from the pending code in the scratch memory, until the gap is small enough.
+    """Solve the lasso of one sample in rounds over all atoms, until its duality gap is small enough.
 
-    It also ends if only rounding is left to violate the optimality conditions.
+    The rounds begin at the start code, which `scratch.pending` and `scratch.pending_codes` contain.  They
+    also end if only rounding is left to violate the optimality conditions.
 
     Parameters
     ----------
-    q0 : float array (n_atoms padded), D x, in mirrored order
+    q0 : float array (n_atoms padded), D x, in mirrored order (module docstring)
     square : float, |x|^2
     n_pending : int, the number of non-zeros of the start code
     problem : CDProblem

@@ -38,7 +38,7 @@ N_REFINED = 3  # full steps in a row that may fail to reach the minimum on the a
 _STUCK, _CROSSED, _FULL = 0, 1, 2  # outcomes of a step
 
 
-@partial(Coder, is_trusted=True)
+@Coder
 def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Return codes of X over a fixed dictionary by feature-sign search, in float64.
 

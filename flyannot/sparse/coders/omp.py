@@ -55,7 +55,7 @@ def encode_omp(X, D, n_nonzeros, *, tol=1e-4, n_threads=1):
     Technion CS-2008-08.
     """
     if n_nonzeros < 1:
-        raise InputError(f"a code of {n_nonzeros} non-zeros is zero", fix="choose 1 or more non-zeros")
+        raise InputError(f"n_nonzeros is {n_nonzeros}, and must be at least 1", fix="choose a larger number")
     samples = validate_samples(X, D, 1.0)  # lam is not used
     sizes = np.sqrt(samples.squares)
     norms = samples.norms

@@ -15,7 +15,6 @@ joins if |d_k r| > lam.  Their "at least" includes the active set itself, and wo
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,7 +56,7 @@ class SISOProblem:
     gram: np.ndarray | None = None
 
 
-@partial(Coder, is_trusted=True)
+@Coder
 def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Return codes of X over very many atoms, each within a given duality gap of its minimum.
 
@@ -234,7 +233,7 @@ def largest_correlations(D, R, lam, n_best, actives):
     active = _joined(actives)
     tops, atoms = np.full((n, n_best), lam, D.dtype), np.full((n, n_best), -1, np.int64)
     largest = np.zeros(n, D.dtype)
-    panels = pack_columns(R.astype(D.dtype, copy=False), few=n <= 2 * LANES)
+    panels = pack_columns(R.astype(D.dtype, copy=False), narrow=n <= 2 * LANES)
     width = max(1, len(panels) * panels.shape[2])
     Q = aligned_zeros((max(1, CHUNK // width), width), D.dtype)
     for start in range(0, len(D), len(Q)):

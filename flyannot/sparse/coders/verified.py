@@ -1,8 +1,8 @@
 """The verification of coders, outside the coder.
 
 A coder returns the codes z that minimise P(z) = 1/2 |x - z D|^2 + lam |z|_1, and duality gaps if it knows
-them.  Reported gaps are hints.  A trusted coder is one of this package, whose gaps the tests compare with
-measured gaps.
+them.  Reported gaps are hints.  A trusted coder is defined in one of the TRUSTED_MODULES, whose gaps the
+tests compare with measured gaps.  A copy of its file is not trusted, and a partial or wrapper is not.
 
 Guarantees
 ----------
@@ -35,6 +35,7 @@ import scipy.sparse as sp
 
 from flyannot.base.errors import ArrayError, DataError, FlyannotError, InputError
 from flyannot.base.options import FloatType, IntegerType, require_number
+from flyannot.base.registry import callable_name
 from flyannot.sparse.coders.blocks import (
     Codes,
     LassoInputs,
@@ -56,6 +57,7 @@ from flyannot.sparse.kernels import (
 from flyannot.sparse.objective import duality_gap, objective
 from flyannot.sparse.simd.product import as_read_only
 
+TRUSTED_MODULES = {f"flyannot.sparse.coders.{name}" for name in ("cd", "feature_sign", "siso")}
 _FINEST_TOL = 32 * np.finfo(np.float64).eps  # smaller gaps are rounding
 _LARGEST_UNSCALED = 2.0**20  # norms from its inverse up to it are not scaled
 _PASSES = 200  # most passes over all atoms in coordinate descent
@@ -85,16 +87,15 @@ class Coder:
         The samples are `LassoInputs`, with norms that float32 can square.
     positive : bool
         True if codes must not be negative.
-    is_trusted : bool
-        True if only a share of the reported gaps is checked.
     """
 
-    def __init__(self, solve, *, positive=False, is_trusted=False):
+    def __init__(self, solve, *, positive=False):
+        update_wrapper(self, solve, updated=())  # attributes of `solve` would hide those of the coder
         self.solve = solve
         self._positive = positive
-        self._is_trusted = is_trusted
+        self._is_trusted = getattr(solve, "__globals__", {}).get("__name__") in TRUSTED_MODULES
+        self._name = callable_name(solve)
         self._n_unchecked = _FEW_SAMPLES  # samples since the last check; the first call is checked
-        update_wrapper(self, solve)
 
     def __call__(self, X, D, lam, *, tol=1e-4, **options):
         """Return the codes of X over D, a CSR matrix (n_samples, n_atoms).
@@ -246,10 +247,6 @@ class Coder:
             return True  # the next call is checked, too, even if it is short
         self._n_unchecked = 0
         return False
-
-    @property
-    def _name(self):
-        return f"{self.solve.__module__}:{self.solve.__qualname__}"
 
     def _unreadable(self, fault):
         return FlyannotError(f"the coder {self._name} {fault}", fix="correct the coder, or choose another")

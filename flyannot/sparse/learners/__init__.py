@@ -33,7 +33,7 @@ LEARNERS = Registry(
     "learner",
     {
         "scc": f"{_HERE}.scc:SCC",
-        "ol": f"{_HERE}.ol:OL",
+        "ol": f"{_HERE}.ol:OnlineDictionaryLearner",
         "modl": f"{_HERE}.modl:MODL",
         "lagrange-dual": f"{_HERE}.lagrange_dual:LagrangeDual",
         "dssc": f"{_HERE}.dssc:DSSC",

@@ -52,7 +52,7 @@ from flyannot.sparse.simd.vectors import aligned_zeros
 from flyannot.sparse.stored_codes import Learner, learner_dtype
 
 SURROGATES = ("exact", "proximal")
-MOST_BLOCKS = 4  # most blocks by default
+DEFAULT_BLOCKS = 4  # with fewer atoms, one block per atom
 TAU = 0.02  # strong convexity of an atom's surrogate, in units of the samples' mean squared norm
 EPSILON = 0.05  # rho falls as t^-(1/2 + EPSILON), gamma as t^-(3/4 + 3/2 EPSILON), as in Theorem 2
 
@@ -121,7 +121,7 @@ def resolve_dssc_options(options, n_atoms):
     InputError
         If there are more processors than blocks.
     """
-    n_blocks = options.n_blocks or max(1, min(MOST_BLOCKS, n_atoms))
+    n_blocks = options.n_blocks or max(1, min(DEFAULT_BLOCKS, n_atoms))
     n_processors = options.n_processors or n_blocks
     if n_processors > n_blocks:
         raise InputError(

@@ -23,7 +23,7 @@ import numpy as np
 from flyannot.base.errors import InputError
 from flyannot.base.options import ChoiceType, FloatType, IntegerType, option
 from flyannot.sparse.learners.lazy_atoms import L1_WITHIN, L2_LAZY, L2_WITHIN
-from flyannot.sparse.learners.ol import OL, OLOptions
+from flyannot.sparse.learners.ol import OnlineDictionaryLearner, OnlineDictionaryOptions
 from flyannot.sparse.missing_values import replace_missing, solve_observed_ridge
 from flyannot.sparse.stored_codes import EITHER_SIGN
 
@@ -38,7 +38,7 @@ BALLS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class MODLOptions(OLOptions):
+class MODLOptions(OnlineDictionaryOptions):
     """Options of MODL."""
 
     batch_size: int = option(40, IntegerType(), "Patches of a mini-batch.")
@@ -80,17 +80,17 @@ class MODLOptions(OLOptions):
             )
 
 
-class MODL(OL):
+class MODL(OnlineDictionaryLearner):
     """The learner MODL: online dictionary learning that uses some features of every mini-batch.
 
     Every mini-batch has a mask of s of the p features.  Random permutations of the features are cut into
     `reduction` masks.  With M the mask, codes minimise 1/2 |M (x - z D)|^2 + lam s/p |z|_1, or with |z|^2
     for `code_penalty` "l2".  The update changes only the masked entries of the atoms.  Everything except
-    the codes costs 1 / reduction of its cost in `OL`.
+    the codes costs 1 / reduction of its cost in online learning.
 
     NaN in a sample is a missing value.  No mask selects it, and s counts the other features.  With
-    reduction 1 and nothing missing, MODL equals `OL` bit for bit.  With projection "exact", the residuals
-    of the history do not follow the entries that the projection shrinks.
+    reduction 1 and nothing missing, MODL equals online learning bit for bit.  With projection "exact", the
+    residuals of the history do not follow the entries that the projection shrinks.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class MODL(OL):
         self._masks = []
 
     def begin_epoch(self, rng):
-        """Prepare an epoch as `OL` does, and draw a new permutation of the features for its masks."""
+        """Prepare an epoch of online learning, and draw a new permutation of the features for its masks."""
         super().begin_epoch(rng)
         self._masks = []
 

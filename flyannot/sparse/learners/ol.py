@@ -34,7 +34,7 @@ _BLOCK_ENTRIES = 2**22  # most entries of X in one call of `step`, which copies 
 
 
 @dataclass(frozen=True, kw_only=True)
-class OLOptions(Options):
+class OnlineDictionaryOptions(Options):
     """Options of online learning."""
 
     batch_size: int = option(
@@ -55,7 +55,7 @@ class OLOptions(Options):
     )
 
 
-class OL(Learner):
+class OnlineDictionaryLearner(Learner):
     """The learner OL: online dictionary learning in mini-batches (Mairal et al. 2010).
 
     For every mini-batch of b samples X, with Z its codes over the current dictionary,
@@ -73,10 +73,10 @@ class OL(Learner):
     n_samples : int
     lam : float > 0, weight of the L1 norm
     positive : PositiveConstraints
-    options : fields of `OLOptions`
+    options : fields of `OnlineDictionaryOptions`
     """
 
-    Options = OLOptions
+    Options = OnlineDictionaryOptions
     takes_positive = True
     ball = L2_LAZY
     state_numbers = ("t",)
@@ -139,7 +139,9 @@ class OL(Learner):
     def _split_missing(self, X):
         X, observed = replace_missing(X)
         if observed is not None:
-            raise DataError("OL cannot learn from samples with missing values", fix="use --learner modl")
+            raise DataError(
+                "online learning cannot use samples with missing values", fix="use --learner modl"
+            )
         return X, observed
 
     def _learn_batch(self, X, rows):

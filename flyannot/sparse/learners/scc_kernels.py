@@ -18,7 +18,7 @@ import numpy as np
 from flyannot.sparse.kernels import kernel, soft_threshold
 from flyannot.sparse.simd.atom_rows import (
     GROUP,
-    add_row,
+    axpy,
     candidate_atoms,
     copy_row,
     dot,
@@ -284,7 +284,7 @@ def _restore_code(X, i, codes, row, D, scratch):
     for s in range(count):
         j = np.int64(codes.atom[start + s])
         scratch.support[s], scratch.z[j] = j, codes.value[start + s]
-        add_row(scratch.r, -scratch.z[j], D, j)
+        axpy(scratch.r, -scratch.z[j], D, j)
     return count
 
 
@@ -395,7 +395,7 @@ def _solve_one(D, norm2, z, j, r, lam, positive):
     if positive is not None and new < 0:
         new = r.dtype.type(0)
     if new != old:
-        add_row(r, old - new, D, j)
+        axpy(r, old - new, D, j)
         z[j] = new
     return abs(new - old) * max(a, r.dtype.type(1))
 

@@ -29,7 +29,7 @@ def dot(v, D, j, r):
 
 
 @row_operation()
-def add_row(v, r, factor, D, j):
+def axpy(v, r, factor, D, j):
     """Add factor times row j of D to r. v : Vectors, which emits the machine instructions."""
     r, factor, d = v.row(r), v.splat(v.number(factor)), v.row(D, v.index(j))
     v.each_vector(lambda k, i: v.store(v.fma(factor, v.load(d, k, i), v.load(r, k, i)), r, k, i))
@@ -99,7 +99,7 @@ def scale_and_quantise_row(v, D, j, factor, rounded, scale):
         return [largest, error2]
 
     largest, error2 = v.each_chunk([v.splat(0.0)] * 2, body)
-    return [v.fold(largest, v.max), v.sum([error2])]
+    return [v.reduce(largest, v.max), v.sum([error2])]
 
 
 @row_operation(3)
@@ -127,7 +127,7 @@ def round_residual(v, r, rounded):
 
     tiny, zero = v.splat(1e-30), v.splat(0.0)  # avoids a division by zero if r = 0
     measured = v.each_chunk([tiny] * four + [zero] * four, measure)
-    largest = v.fold(v.join(measured[:four], v.max), v.max)
+    largest = v.reduce(v.join(measured[:four], v.max), v.max)
     inverse = v.splat(builder.fdiv(v.constant(127.0), largest))
 
     def body(k, carried):

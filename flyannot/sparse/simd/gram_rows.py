@@ -118,7 +118,7 @@ def largest_magnitude(v, q, width):
     """Return the largest |q[k]| for k < width. v : Vectors, which emits the machine instructions."""
     q, width = v.row(q), v.index(width)
     tops = v.count(width, LANES, [v.splat(0.0)], lambda k, top: [v.max(v.abs(v.at(q, k)), top[0])])
-    return v.fold(tops[0], v.max)
+    return v.reduce(tops[0], v.max)
 
 
 @row_operation(1)
@@ -137,7 +137,7 @@ def max_magnitude_of_chunks(v, q):
         [v.splat(0.0)] * (CHUNK // LANES),
         lambda k, tops: [v.max(v.abs(v.load(q, k, i)), top) for i, top in enumerate(tops)],
     )
-    return v.fold(v.join(tops, v.max), v.max)
+    return v.reduce(v.join(tops, v.max), v.max)
 
 
 @row_operation(whole="int64")
@@ -160,7 +160,7 @@ def find_largest(v, bits, masks, width):
         return [builder.select(is_larger, magnitudes, top), builder.select(is_larger, here, first)]
 
     tops, blocks = v.count(width, LANES, [zeros, v.splat(I32(0))], block)
-    top = v.fold(tops, v.max_int)
+    top = v.reduce(tops, v.max_int)
     lanes = builder.bitcast(builder.icmp_signed("==", tops, v.splat(top)), I16)
     lane = builder.zext(builder.cttz(lanes, BOOL(0)), I64)
     place = builder.add(builder.zext(builder.extract_element(blocks, lane), I64), lane)
@@ -181,7 +181,7 @@ def gather_row(v, target, gram, atom, atoms, first, width):
     def block(k, _):
         k = builder.add(k, start)
         at = builder.load(builder.bitcast(builder.gep(atoms, [k]), numbers.as_pointer()), align=4)
-        v.store(v.gathered(source, at), target, k, 0)
+        v.store(v.gather(source, at), target, k, 0)
         return []
 
     v.count(builder.sub(v.index(width), start), LANES, [], block)

@@ -46,7 +46,7 @@ def _width(dtype):
     return LANES * _block_shape(np.finfo(dtype).bits, _WIDE)[1]
 
 
-def pack_columns(D, order=None, *, few=False):
+def pack_columns(D, order=None, *, narrow=False):
     """Arrange atoms for `multiply`: panels (n_panels, n_features, n_lanes), with zeros beyond the last atom.
 
     Parameters
@@ -54,10 +54,10 @@ def pack_columns(D, order=None, *, few=False):
     D : float array (n_atoms, n_features)
     order : integer array, the atom at every column of the product
         Numbers from n_atoms on stand for zeros.  None for all atoms by number.
-    few : whether to fill panels of `LANES` atoms, which suit few atoms
+    narrow : bool, True for panels of `LANES` atoms, which need less padding with zeros for few atoms
     """
     order = np.arange(len(D)) if order is None else order
-    n_lanes = LANES if few else _width(D.dtype)
+    n_lanes = LANES if narrow else _width(D.dtype)
     panels = aligned_zeros((-(-len(order) // n_lanes), D.shape[1], n_lanes), D.dtype)
     atoms = np.zeros((len(panels) * n_lanes, D.shape[1]), D.dtype)
     places = np.flatnonzero(order < len(D))

@@ -166,8 +166,8 @@ class Vectors:
     def residue(self, x, scale, q):
         return self.fma(self.builder.fneg(scale), q, x)
 
-    def fold(self, a, join):
-        """Join all lanes of the vector a into one number by a binary operation, halving the vector each time.
+    def reduce(self, a, join):
+        """Reduce the lanes of the vector a to one number by a binary operation, halving the vector each time.
 
         join : function of two vectors
         """
@@ -188,7 +188,7 @@ class Vectors:
         return vectors[0]
 
     def sum(self, vectors):
-        return self.fold(self.join(vectors, self.builder.fadd), self.builder.fadd)
+        return self.reduce(self.join(vectors, self.builder.fadd), self.builder.fadd)
 
     # Vectors of integers
 
@@ -282,7 +282,7 @@ class Vectors:
 
         return self.join(self.count(n, 4, [self.splat(0.0)] * 4, four), self.builder.fadd)
 
-    def gathered(self, source, numbers):
+    def gather(self, source, numbers):
         """Return a vector with the entries of the row `source` at the indices in the vector `numbers`."""
         builder, reals = self.builder, ir.VectorType(self.real, LANES)
         if self.has_float32_lists():
@@ -296,10 +296,13 @@ class Vectors:
         return vector
 
     def each_chosen(self, chosen, carried, body):
-        """Build a loop that runs body(lane, carried) for every lane that is chosen, in order.
+        """Build a loop that runs `body` for every chosen lane, in order, and return its last values.
 
-        chosen : a mask of bits; carried : tuple of values that each iteration gets and returns; the last are
-            returned
+        Parameters
+        ----------
+        chosen : mask of bits, one for each lane
+        carried : tuple of the values before the first iteration
+        body : function (number of the lane, values so far) to the new values
         """
         builder, before = self.builder, self.builder.block
         loop, inside, done = (builder.append_basic_block(name) for name in ("chosen", "lane", "chosen_ended"))
@@ -332,10 +335,10 @@ class Vectors:
         builder = self.builder
         for vector, row in lists:
             place = builder.bitcast(builder.gep(row, [size]), vector.type.as_pointer())
-            builder.store(self._compressed(vector, chosen), place, align=4)
+            builder.store(self._compress(vector, chosen), place, align=4)
         return builder.add(size, builder.zext(builder.ctpop(builder.bitcast(chosen, I16)), I64))
 
-    def _compressed(self, vector, chosen):
+    def _compress(self, vector, chosen):
         """Return a vector that begins with the chosen lanes of a vector, one after the other."""
         kind = vector.type
         name = f"{COMPRESS}.v{LANES}{'i32' if kind.element == I32 else 'f32'}"
