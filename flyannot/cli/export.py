@@ -14,8 +14,7 @@ _HELP = """Convert FILE for other tools.
 
     For Excel, use xlsx: Excel turns the stage ranges in a CSV file into dates. parquet and anndata
     need packages with the same names. Spreadsheets run text that begins with = + - or @, so in csv and tsv
-    such text gets an apostrophe in front. Numbers are not changed. In mat files atoms are columns, as in
-    SPAMS; in other files they are rows.
+    such text gets an apostrophe in front. Numbers are not changed.
 
     \b
     Example:

@@ -28,13 +28,7 @@ EXPORTERS = {
         },
     ),
     "codes": Registry("format of codes", {"npz": "flyannot.export.arrays:write_codes_npz"}),
-    "dictionary": Registry(
-        "format of dictionaries",
-        {
-            "npz": "flyannot.export.arrays:write_dictionary_npz",
-            "mat": "flyannot.export.arrays:write_dictionary_mat",
-        },
-    ),
+    "dictionary": Registry("format of dictionaries", {"npz": "flyannot.export.arrays:write_dictionary_npz"}),
 }
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import openpyxl
 import pyarrow.parquet
 import pytest
-from scipy.io import loadmat
 
 from flyannot.dataset.folder import read_images
 from flyannot.encode.groups import Groups
@@ -236,8 +235,6 @@ def test_atoms_come_back_from_every_format(exported, chain):
         D = {s: read_dictionary(stored, s) for s in stored.stage_ranges}
     with np.load(exported("dictionary", "npz"), allow_pickle=False) as arrays:
         assert all(np.array_equal(arrays[s], D[s]) for s in D)
-    matlab = loadmat(exported("dictionary", "mat"))
-    assert all(np.array_equal(matlab["D_" + s.replace("-", "_")].T.astype("f4"), D[s]) for s in D)
 
 
 def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, flyannot):
@@ -261,7 +258,7 @@ def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, fly
 def test_the_same_file_gives_the_same_bytes(exported, chain, open_predictions, tmp_path):
     assert len(all_formats()) == len(set(all_formats()))
     for kind in EXPORTERS.keys() - {"codes"}:  # which no step of a run makes
-        for to in set(EXPORTERS[kind]) - {"anndata", "mat", "parquet"}:  # theirs is not ours to promise
+        for to in set(EXPORTERS[kind]) - {"anndata", "parquet"}:  # theirs is not ours to promise
             source = open_predictions if kind == "predictions" else chain.kinds[kind]
             export(source, to, tmp_path / f"{kind}{to}")
             assert (tmp_path / f"{kind}{to}").read_bytes() == exported(kind, to).read_bytes()
