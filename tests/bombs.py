@@ -250,25 +250,6 @@ PATTERNS = {
 }
 
 
-def parquet(n_rows, width=0, gene=""):
-    """Return a parquet table of equal rows."""
-    import pyarrow as arrow
-    from pyarrow import parquet
-
-    columns = dict.fromkeys(HEADINGS, np.full(n_rows, "4-6"))
-    columns["vector"] = list(np.zeros((n_rows, width))) if width else np.zeros(n_rows)
-    columns["gene"] = [gene] * n_rows
-    table = arrow.table(columns)
-    return written(lambda file: parquet.write_table(table, file, compression="zstd"))
-
-
-LONG = "x" * 200_000
-ROWS = {"rows": (400_000,), "many rows": (1_600_000,), "a long text": (2000, 2, LONG)}
-ROWS |= {"a list of a long text": (2000, 2, [LONG]), "a part of a long text": (2000, 2, {"a": LONG})}
-PARQUET = {name: lambda n, of=of: parquet(n * of[0], *of[1:]) for name, of in ROWS.items()} | {
-    "vectors": lambda n: parquet(20, 200_000 * n),
-    "wide vectors": lambda n: parquet(20, 600_000 * n),
-}
 # --- pictures ---
 
 SIDE = 7_000  # the largest picture has 50 million pixels
@@ -593,7 +574,6 @@ BOMBS = {
     **bombs_of("npy", "t.npy", (open_matrix,), NPY),
     **bombs_of("npz", "t.npz", (vectors.read_vectors,), NPZ),
     **bombs_of("patterns", "t.npz", (wu2016.read_patterns,), PATTERNS),
-    **bombs_of("parquet", "t.parquet", (vectors.read_vectors,), PARQUET),
     **bombs_of("png", "t.png", (pictures,), PNG),
     **bombs_of("jpeg", "t.jpg", (pictures,), JPEG),
     **bombs_of("other", "t.png", (pictures,), OTHERS),

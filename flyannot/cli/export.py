@@ -12,8 +12,8 @@ _HELP = """Convert FILE for other tools.
     \b
     {formats}
 
-    For Excel, use xlsx: Excel turns the stage ranges in a CSV file into dates. parquet and anndata
-    need packages with the same names. Spreadsheets run text that begins with = + - or @, so in csv and tsv
+    For Excel, use xlsx: Excel turns the stage ranges in a CSV file into dates. anndata needs
+    the package with the same name. Spreadsheets run text that begins with = + - or @, so in csv and tsv
     such text gets an apostrophe in front. Numbers are not changed.
 
     \b

@@ -22,7 +22,7 @@ def import_features(source, out, execution):
 
     Parameters
     ----------
-    source : Path of an npz or parquet file, see `read_vectors`
+    source : Path of an npz file, see `read_vectors`
     out : Path of the features file
     execution : Execution
 
