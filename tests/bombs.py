@@ -155,76 +155,6 @@ XLSX |= {
     "members": lambda n: archive(**{f"{i}": "" for i in range(5000 * n)}),
     "lying sizes": lambda n: lying(xlsx("<row/>" * (3 * n * MB))),
 }
-CELL = '<table:table-cell {} office:value-type="string"><text:p>{}</text:p></table:table-cell>'
-ROW = '<table:table-row table:number-rows-repeated="{}">{}</table:table-row>'
-LONG_CELL = CELL.format("", f"<text:s/>{'x' * 30_000}<text:s/>")
-
-
-def ods(cells, times=1):
-    """Return an .ods file of one sheet with the XML of the cells of a row, which is repeated some times."""
-    spaces = " ".join(f'xmlns:{a}="urn:{a}:1.0"' for a in ("office", "table", "text"))
-    names = ROW.format(1, "".join(CELL.format("", text) for text in HEADINGS))
-    table = f'<table:table table:name="t">{names}{ROW.format(times, cells)}</table:table>'
-    return archive(content_xml=f"<o {spaces}>{table}</o>")
-
-
-START, _, END = CELL.format("", "|").partition("|")
-ODS = repeats("<table:table-cell/>", "<a>", size_mb=6, wrap=ods)
-ODS |= repeats('<text:s text:c="1000"/>', "</text:p><text:p>", head=START, tail=END, wrap=ods)
-ODS |= {
-    "repeated": lambda n: ods(CELL.format('table:number-columns-repeated="5"', "x" * n), times=9_999_999),
-    "a repeated text": lambda n: ods(LONG_CELL + LONG_CELL + CELL.format("", "4-6"), times=9_999_999),
-}
-
-
-def record(kind, *content):
-    content = b"".join(content)
-    return struct.pack("<HH", kind, len(content)) + content
-
-
-def xls(sheet, records=b"", n_sheets=1):
-    """Return an .xls file whose sheets all lie at one place, with any records."""
-    start = record(0x809, struct.pack("<HHHHII", 0x600, 5, 0, 1997, 0, 6)) + record(0x42, b"\xb0\x04")
-    start += records
-    place = len(start) + 13 * n_sheets + 4
-    start += record(0x85, struct.pack("<IBBBB", place, 0, 0, 1, 0), b"s") * n_sheets + record(10)
-    names = [(struct.pack("<HHHHB", 0, k, 0, len(t), 0), t.encode()) for k, t in enumerate(HEADINGS)]
-    start += record(0x809, struct.pack("<HHHHII", 0x600, 16, 0, 1997, 0, 6))
-    start += b"".join(record(0x204, *name) for name in names)
-    stream = (start + sheet + record(10)).ljust(4096, b"\0")
-    n = -(-len(stream) // 512)  # sectors of the stream; the folder and the table of sectors follow
-    n_table = next(k for k in range(1, 110) if 128 * k >= n + 1 + k)
-    table = [*range(1, n), -2, -2, *[-3] * n_table]
-    places = [*range(n + 1, n + 1 + n_table), *[-1] * (109 - n_table)]
-    head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHHHH", 62, 3, 0xFFFE, 9, 6)
-    head += bytes(10) + struct.pack("<117i", n_table, n, 0, 4096, -2, 0, -2, 0, *places)
-    entries = (("Root Entry", 5, 1, -2, 0), ("Workbook", 2, -1, 0, len(stream)))
-    folder = b"".join(
-        name.encode("utf-16-le").ljust(64, b"\0")
-        + struct.pack("<HBBiii36xiii", 2 * len(name) + 2, kind, 1, -1, -1, child, first, size, 0)
-        for name, kind, child, first, size in entries
-    )
-    table = struct.pack(f"<{128 * n_table}i", *table, *[-1] * (128 * n_table - len(table)))
-    return head + stream.ljust(512 * n, b"\0") + folder.ljust(512, b"\0") + table
-
-
-def cells(kind, last, columns, form, *value):
-    """Return records of one kind for the cells of some columns in each row."""
-    places = ((row, column) for row in range(1, last) for column in columns)
-    return b"".join(record(kind, struct.pack(form, *place, *value)) for place in places)
-
-
-FAR_CELLS = [255], "<HHHi", 0, 2
-LONG_TEXT = record(0xFC, struct.pack("<iiHB", 1, 1, 8000, 0), b" " + b"x" * 7998 + b" ")
-NUMBER_FORMATS = b"".join(record(0x41E, b"%2d\1\0\0a" % i) for i in range(100))
-RECORDS = {"names": record(0x18, b"\0\0\0\1", bytes(11), b"a"), "fonts": record(0x31, bytes(14), b"\1\0a")}
-RECORDS |= {"formats": NUMBER_FORMATS, "cell formats": record(0xE0, bytes(20))}
-XLS = {name: lambda n, one=one: xls(b"", one * (n * MB // len(one))) for name, one in RECORDS.items()} | {
-    "far cells": lambda n: xls(cells(0x27E, 65536, *FAR_CELLS)),
-    "sheets at one place": lambda n: xls(cells(0x27E, 8192, *FAR_CELLS), n_sheets=50 * n),
-    "sheets": lambda n: xls(b"", n_sheets=n * MB // 13),
-    "a repeated text": lambda n: xls(cells(0xFD, 4000 * n, range(3), "<HHHi", 0, 0), LONG_TEXT),
-}
 # --- texts ---
 
 JSON = repeats("[", '{"":', "1")
@@ -314,25 +244,6 @@ PATTERNS = {
 }
 
 
-def parquet(n_rows, width=0, gene=""):
-    """Return a parquet table of equal rows."""
-    import pyarrow as arrow
-    from pyarrow import parquet
-
-    columns = dict.fromkeys(HEADINGS, np.full(n_rows, "4-6"))
-    columns["vector"] = list(np.zeros((n_rows, width))) if width else np.zeros(n_rows)
-    columns["gene"] = [gene] * n_rows
-    table = arrow.table(columns)
-    return written(lambda file: parquet.write_table(table, file, compression="zstd"))
-
-
-LONG = "x" * 200_000
-ROWS = {"rows": (400_000,), "many rows": (1_600_000,), "a long text": (2000, 2, LONG)}
-ROWS |= {"a list of a long text": (2000, 2, [LONG]), "a part of a long text": (2000, 2, {"a": LONG})}
-PARQUET = {name: lambda n, of=of: parquet(n * of[0], *of[1:]) for name, of in ROWS.items()} | {
-    "vectors": lambda n: parquet(20, 200_000 * n),
-    "wide vectors": lambda n: parquet(20, 600_000 * n),
-}
 # --- pictures ---
 
 SIDE = 7_000  # the largest picture has 50 million pixels
@@ -637,7 +548,7 @@ HONEST = {  # files that must be read: suffix, reader and bytes
     "a drawing": ("png", pictures, drawing),
     "a photograph": ("jpg", lambda path: read_picture(path, "RGB"), photograph),
     "a table": ("csv", read_images, long_table),
-    "a workbook": ("xls", read_rows, lambda: xls(b"")),
+    "a workbook": ("xlsx", read_rows, lambda: xlsx("")),
 }
 BOMBS = {
     **bombs_of("csv", "t.csv", (read_images, read_rows), CSV),
@@ -647,8 +558,6 @@ BOMBS = {
     **bombs_of("genes", "t.csv", (resolve.read_genes,), pack(GENES)),
     **bombs_of("dump", "t.csv", (lambda path: bdgp.TABLES.rows(path, import_log.ImportLog()),), pack(DUMPS)),
     **bombs_of("xlsx", "t.xlsx", (read_images,), XLSX),
-    **bombs_of("ods", "t.ods", (read_images,), ODS),
-    **bombs_of("xls", "t.xls", (read_images,), XLS),
     **bombs_of("json", "t.json", (json_file, read_scores), JSON),
     **bombs_of("scores", "t.json", (evaluated,), SCORES),
     **bombs_of("cache", "checksums.json", (lambda path: _remove_damage(path.parent),), JSON),
@@ -659,7 +568,6 @@ BOMBS = {
     **bombs_of("npy", "t.npy", (open_matrix,), NPY),
     **bombs_of("npz", "t.npz", (vectors.read_vectors,), NPZ),
     **bombs_of("patterns", "t.npz", (wu2016.read_patterns,), PATTERNS),
-    **bombs_of("parquet", "t.parquet", (vectors.read_vectors,), PARQUET),
     **bombs_of("png", "t.png", (pictures,), PNG),
     **bombs_of("jpeg", "t.jpg", (pictures,), JPEG),
     **bombs_of("other", "t.png", (pictures,), OTHERS),

@@ -23,7 +23,7 @@ QUICK = (  # one bomb of each cause that is quick
         "other: bmp of runs",
         "patterns: a wide mask",
         "record: a= [",
-        "xls: sheets",
+        "xlsx: members",
     ),
     *("png: a claim within the limit", "scores: thresholds of groups", "tiff: strips", "tiff: a circle"),
     "xlsx: entities",

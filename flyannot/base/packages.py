@@ -1,4 +1,4 @@
-"""Import of packages that are installed only with an extra, such as `flyannot[parquet]`."""
+"""Import of packages that are installed only with an extra, such as `flyannot[anndata]`."""
 
 from importlib import import_module
 
@@ -10,8 +10,8 @@ def import_optional(name, extra, needs="this format needs"):
 
     Parameters
     ----------
-    name : str, its module, such as "pyarrow"
-    extra : str, the extra of flyannot that installs it, such as "parquet"
+    name : str, its module, such as "anndata"
+    extra : str, the extra of flyannot that installs it, such as "anndata"
     needs : str, how the error message begins; "the package NAME, which is not installed" follows
 
     Raises

@@ -12,10 +12,9 @@ _HELP = """Convert FILE for other tools.
     \b
     {formats}
 
-    For Excel, use xlsx: Excel turns the stage ranges in a CSV file into dates. parquet and anndata
-    need packages with the same names. Spreadsheets run text that begins with = + - or @, so in csv and tsv
-    such text gets an apostrophe in front. Numbers are not changed. In mat files atoms are columns, as in
-    SPAMS; in other files they are rows.
+    For Excel, use xlsx: Excel turns the stage ranges in a CSV file into dates. anndata needs
+    the package with the same name. Spreadsheets run text that begins with = + - or @, so in csv and tsv
+    such text gets an apostrophe in front. Numbers are not changed.
 
     \b
     Example:

@@ -55,7 +55,7 @@ def _build_command(name):
 def features(table, out, images, force):
     """Convert vectors from another program, such as embeddings of a network, into features.
 
-    TABLE is an npz or parquet file with arrays or columns named image, gene, stage_range and vector, and
+    TABLE is an npz file with arrays named image, gene, stage_range and vector, and
     optionally fbgn, view and group. The features work with train, evaluate, compare, similar, annotate and
     report. Maps are not available, because there are no patches.
 

@@ -14,7 +14,7 @@ from flyannot.images.address import file_name_part
 log = logging.getLogger("flyannot")
 IMAGES = "images.csv"
 ANNOTATIONS = "annotations.csv"
-TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx", ".ods", ".xls")  # the first that a folder has is read
+TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx")  # the first that a folder has is read
 _LIKE_TABLES = (*TABLE_SUFFIXES, ".txt")
 _MOST_FOLDERS = 1000  # subfolders that are searched
 _MOST_SOUGHT = 100  # missing images that get a suggestion

@@ -111,8 +111,7 @@ def _validate_parameters(estimator):
     """
     parameters = estimator.get_params(deep=False)
     for name, value in parameters.items():
-        is_per_sample = name == "alpha" and np.ndim(value) == 1 and hasattr(estimator, "n_nonzero_coefs")
-        if name in _NUMBERS and value is not None and not is_per_sample:
+        if name in _NUMBERS and value is not None:
             require_number(name, value, _NUMBERS[name])
         if name in _FLAGS:
             is_flag = isinstance(value, bool | np.bool_ | Integral)

@@ -91,7 +91,7 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         alpha = self._alpha(X.shape[1])
         values = np.full(X.shape[0], np.nan)
         for rows, Xb in dense_blocks(X):
-            for of_block, Xk, Dk, lam in split_by_missing_pattern(Xb, D, _at(alpha, rows)):
+            for of_block, Xk, Dk, lam in split_by_missing_pattern(Xb, D, alpha):
                 here = np.arange(rows.start, rows.stop)[of_block]
                 values[here] = objective(Xk, Dk, Z[here], lam)
         return -float(values[~np.isnan(values)].mean())
@@ -103,20 +103,19 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         self._require_features(X, D)
         D = D.astype(X.dtype)
-        encode = self._block_coder(D)
-        alpha = self._alpha(X.shape[1])
-        blocks = [encode(Xb, _at(alpha, rows)) for rows, Xb in dense_blocks(X)]
+        encode = self._block_coder(D, self._alpha(X.shape[1]))
+        blocks = [encode(Xb) for _, Xb in dense_blocks(X)]
         warn_unconverged(np.concatenate([gaps for _, gaps in blocks]), self.tol)
         return blocks[0].Z if len(blocks) == 1 else sp.vstack([Z for Z, _ in blocks], format="csr")
 
-    def _block_coder(self, D):
-        """Return the function that computes `Codes` over the atoms D from samples (an array) and alpha."""
+    def _block_coder(self, D, alpha):
+        """Return the function that computes `Codes` over the atoms D from samples (an array)."""
         if self.positive_code and self.coder != "cd":
             fault = f"the coder {self.coder} cannot exclude negative codes"
             raise InputError(fault, fix='choose coder="cd"')
         encode = find_coder(self.coder, is_nonnegative=self.positive_code)
         rules = {"tol": self.tol, "n_threads": resolve_n_jobs(self.n_jobs), "gram": gram_for(self.coder, D)}
-        return lambda X, alpha: encode_observed(encode, X, D, alpha, **rules)
+        return lambda X: encode_observed(encode, X, D, alpha, **rules)
 
     def _require_features(self, X, D):
         if X.shape[1] != D.shape[1]:
@@ -160,7 +159,7 @@ class SparseCoder(BaseSparseCoder):
     coder : one of `CODERS`, or "omp"
         The solver.  All find the same codes, and "cd" is the fastest.  "omp", orthogonal matching pursuit,
         ignores alpha, and chooses at most `n_nonzero_coefs` atoms one after the other.
-    alpha : float > 0, optional, or array (n_samples,) of one for each sample of `transform`
+    alpha : float > 0, optional
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.
     tol : float
         Largest duality gap of a code, as a fraction of 1/2 |x|^2.  For "omp", the fraction of |x|^2 that
@@ -193,7 +192,7 @@ class SparseCoder(BaseSparseCoder):
         dictionary: ArrayLike | None = None,
         *,
         coder: str = "cd",
-        alpha: float | ArrayLike | None = None,
+        alpha: float | None = None,
         tol: float = 1e-4,
         n_nonzero_coefs: int | None = None,
         positive_code: bool = False,
@@ -252,25 +251,20 @@ class SparseCoder(BaseSparseCoder):
             return self.components_
         return validate_atoms(self.dictionary)
 
-    def _block_coder(self, D):
+    def _block_coder(self, D, alpha):
         if str(self.coder) != "omp":  # an array is refused as an unknown coder
-            return super()._block_coder(D)
+            return super()._block_coder(D, alpha)
         if self.positive_code:
             raise InputError("the coder omp cannot exclude negative codes", fix='choose coder="cd"')
         n_nonzeros = self.n_nonzero_coefs or max(1, D.shape[1] // 10)
         rules = {"tol": self.tol, "n_threads": resolve_n_jobs(self.n_jobs)}
-        return lambda X, _: Codes(encode_omp(X, D, n_nonzeros, **rules), np.zeros(len(X)))
+        return lambda X: Codes(encode_omp(X, D, n_nonzeros, **rules), np.zeros(len(X)))
 
     def _alpha(self, n_features):
         return 0.0 if self.coder == "omp" else super()._alpha(n_features)
 
     def __sklearn_is_fitted__(self):
         return self.dictionary is not None or hasattr(self, "components_")
-
-
-def _at(alpha, rows):
-    """Return alpha for some rows, which are a slice; alpha is one number, or one for each sample."""
-    return np.asarray(alpha)[rows] if np.ndim(alpha) else alpha
 
 
 def validate_atoms(D):

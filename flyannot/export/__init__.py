@@ -13,8 +13,6 @@ EXPORTERS = {
             "csv": "flyannot.export.predictions:write_predictions_csv",
             "tsv": "flyannot.export.predictions:write_predictions_tsv",
             "xlsx": "flyannot.export.predictions:write_predictions_xlsx",
-            "json": "flyannot.export.predictions:write_predictions_json",
-            "parquet": "flyannot.export.data_frames:write_predictions_parquet",
             "anndata": "flyannot.export.data_frames:write_predictions_anndata",
         },
     ),
@@ -23,18 +21,11 @@ EXPORTERS = {
         {
             "csv": "flyannot.export.arrays:write_features_csv",
             "npz": "flyannot.export.arrays:write_features_npz",
-            "parquet": "flyannot.export.data_frames:write_features_parquet",
             "anndata": "flyannot.export.data_frames:write_features_anndata",
         },
     ),
     "codes": Registry("format of codes", {"npz": "flyannot.export.arrays:write_codes_npz"}),
-    "dictionary": Registry(
-        "format of dictionaries",
-        {
-            "npz": "flyannot.export.arrays:write_dictionary_npz",
-            "mat": "flyannot.export.arrays:write_dictionary_mat",
-        },
-    ),
+    "dictionary": Registry("format of dictionaries", {"npz": "flyannot.export.arrays:write_dictionary_npz"}),
 }
 
 

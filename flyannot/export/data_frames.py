@@ -1,35 +1,13 @@
-"""Predictions and features as data frames: Parquet (package pyarrow) and AnnData (package anndata)."""
+"""Predictions and features as data frames of AnnData (package anndata)."""
 
 import numpy as np
 
 from flyannot.base.packages import import_optional
 from flyannot.export.arrays import read_all_features
 from flyannot.files.hdf5.writing import create_hdf5
-from flyannot.terms.answers import ANSWERS, EVIDENCE, predictions_table, read_group_predictions
+from flyannot.terms.answers import ANSWERS, EVIDENCE, read_group_predictions
 
 _LAYERS = ("answer_threshold", "held_out", "model_probability", "decision_value")
-
-
-def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):
-    """Write a Parquet file with a row for each group and term, and the columns of predictions.csv.
-
-    Numbers are doubles.
-    """
-    columns, rows = predictions_table(stored, stage_ranges, ids, as_text=False)
-    _write_parquet(stored, dict(zip(columns, zip(*rows))), path)
-
-
-def write_features_parquet(stored, stage_ranges, path):
-    """Write a Parquet file with a row for each image: its columns, stage range and list of features."""
-    columns, features = read_all_features(stored, stage_ranges)
-    _write_parquet(stored, columns | {"features": list(features)}, path)
-
-
-def _write_parquet(stored, columns, path):
-    arrow = import_optional("pyarrow", "parquet")
-    parquet = import_optional("pyarrow.parquet", "parquet")
-    table = arrow.table({name: list(values) for name, values in columns.items()})
-    parquet.write_table(table.replace_schema_metadata({"flyannot_digest": stored.digest}), path)
 
 
 def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):

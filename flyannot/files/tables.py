@@ -1,6 +1,6 @@
 """Tables: a reader that reports the line and column of every error, and an atomic writer.
 
-A table is CSV, or a sheet of a workbook (.xlsx, .ods, .xls). CSV has quotes as in RFC 4180, any encoding of
+A table is CSV, or a sheet of a workbook (.xlsx). CSV has quotes as in RFC 4180, any encoding of
 `read_lines`, and may be gzipped. Commas, semicolons, tabs or bars separate its cells; a first line such as
 sep=; says which. Lines above the names of the columns are skipped. Columns may be in any order, and the case
 of their names is ignored. Columns that the caller does not name are ignored.

@@ -1,11 +1,10 @@
-"""Reader of workbooks of spreadsheet programs (.xlsx, .ods, .xls): the rows of one sheet, as text.
+"""Reader of workbooks of spreadsheet programs (.xlsx): the rows of one sheet, as text.
 
-An .xlsx or .ods file is an archive of XML, which is read here row by row. All cells are read, whatever size
-the file says that the sheet has. A cell with an error, such as #N/A, is read as its text. A formula whose
-result is not stored is read as `NO_RESULT`. The package xlrd reads .xls files.
+Such a file is an archive of XML, which is read here row by row. All cells are read, whatever size the file
+says that the sheet has. A cell with an error, such as #N/A, is read as its text. A formula whose result is
+not stored is read as `NO_RESULT`.
 """
 
-import io
 import logging
 import re
 import zipfile
@@ -15,7 +14,6 @@ from posixpath import join, normpath
 from xml.etree.ElementTree import iterparse
 
 from flyannot.base.errors import InputError
-from flyannot.base.text import is_error_value
 from flyannot.files.text_files import open_regular_file, row_limit, unpacked_size_limit
 
 log = logging.getLogger("flyannot")
@@ -24,8 +22,6 @@ SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
 _MAX_BYTES = 2**29  # of an unpacked workbook
 _MAX_CELLS = 2**24  # including empty cells
 _MAX_COLUMNS = 2**14
-_MAX_SHEETS = 1000  # of an .xls file
-_MOST_SPACES = 100  # that one element of an .ods file may stand for
 _MAX_ELEMENTS = 2**18  # of XML that are kept at once: a row has a few for each cell
 _MAX_XML_PIECE = 2**20  # bytes of XML in which no element begins
 _ENTITY = b"<!ENTITY"
@@ -34,7 +30,7 @@ SIGNATURES = (b"PK\x03\x04", _OLD_EXCEL)
 _DATE_FORMATS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # numbers of Excel
 _LITERALS = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|[_*].')  # parts of a number format that are no codes
 _EPOCHS = datetime(1899, 12, 30), datetime(1904, 1, 1)  # of serial dates; the second is of old Macs
-_PASSWORD = "is protected by a password", "open it, remove the password, and save it again"
+_SAVE_AS_XLSX = "save it in a spreadsheet program as .xlsx, without a password"
 
 
 def read_sheet(path):
@@ -58,9 +54,9 @@ def read_sheet(path):
     """
     try:
         with open_regular_file(path) as file:
-            is_old = file.peek(4)[:4] == _OLD_EXCEL
-            sheets = _xls_sheets(path, file.read(_MAX_BYTES)) if is_old else _packed_sheets(path, file)
-            yield from _first_rows(path, sheets)
+            if file.peek(4)[:4] == _OLD_EXCEL:
+                raise InputError(f"{path} is an old workbook (.xls), or has a password", fix=_SAVE_AS_XLSX)
+            yield from _first_rows(path, _packed_sheets(path, file))
     except (InputError, GeneratorExit, MemoryError):
         raise
     except Exception as error:  # a damaged workbook may raise any exception
@@ -100,7 +96,7 @@ def _first_rows(path, sheets):
 
 
 def _packed_sheets(path, file):
-    """Return the sheets of an .xlsx or .ods file as a list of (name, iterator of rows).
+    """Return the sheets of an .xlsx file that are not hidden as a list of (name, iterator of rows).
 
     Parameters
     ----------
@@ -116,10 +112,7 @@ def _packed_sheets(path, file):
     if "xl/workbook.xml" in names:
         return _xlsx_sheets(archive)
     if "content.xml" in names:
-        manifest = "META-INF/manifest.xml"
-        if manifest in names and b"encryption-data" in archive.read(manifest):
-            raise InputError(f"{path} {_PASSWORD[0]}", fix=_PASSWORD[1])
-        return _ods_sheets(archive)
+        raise InputError(f"{path} is a workbook of OpenDocument (.ods)", fix=_SAVE_AS_XLSX)
     if "xl/workbook.bin" in names:
         raise InputError(f"{path} is a binary workbook (.xlsb)", fix=f"{SAVE_AS}, or as .xlsx")
     if any(name.endswith(".iwa") for name in names):
@@ -127,7 +120,7 @@ def _packed_sheets(path, file):
     raise InputError(f"{path} is a zip archive, not a table", fix="unpack it, and give the table in it")
 
 
-def _read_elements(archive, name, *wanted, starts=()):
+def _read_elements(archive, name, *wanted):
     """Yield the XML elements of one part of an archive that have a wanted tag, each when it is complete.
 
     The element is emptied afterwards, so that a long part takes little memory. A wanted element that has too
@@ -138,7 +131,6 @@ def _read_elements(archive, name, *wanted, starts=()):
     archive : ZipFile
     name : str, the part
     wanted : tags without their namespace
-    starts : tags whose elements are yielded when they start, so that they only have their attributes
     """
     around = []
     n_wanted = 0  # elements around this one that are still needed as a whole
@@ -152,8 +144,6 @@ def _read_elements(archive, name, *wanted, starts=()):
                     raise ValueError(f"a row or text of more than {_MAX_ELEMENTS:,} elements")
                 around.append(element)
                 n_wanted += tag in wanted
-                if tag in starts:
-                    yield element
                 continue
             around.pop()
             if tag in wanted:
@@ -190,11 +180,6 @@ def _tag(element):
     return element.tag.rpartition("}")[2]
 
 
-def _attribute(element, name, default=""):
-    """Return an attribute of an XML element by its name without the namespace."""
-    return next((value for key, value in element.items() if key.rpartition("}")[2] == name), default)
-
-
 def _xlsx_sheets(archive):
     """Return the sheets of an .xlsx file that are not hidden as a list of (name, iterator of rows)."""
     parts = {}
@@ -214,7 +199,8 @@ def _xlsx_sheets(archive):
         if _tag(element) == "workbookPr" and element.get("date1904") in ("1", "true"):
             epoch = _EPOCHS[1]
         is_stale |= element.get("fullCalcOnLoad") in ("1", "true")
-        kind, part = targets.get(_attribute(element, "id"), ("", ""))
+        link = next((value for key, value in element.items() if key.rpartition("}")[2] == "id"), "")
+        kind, part = targets.get(link, ("", ""))
         if kind == "worksheet" and element.get("state", "visible") == "visible":
             sheets.append((element.get("name"), part))
 
@@ -254,11 +240,6 @@ def _xlsx_rows(archive, part, cell_text):
             cells += [""] * (column + 1 - len(cells))
             cells[column] = cell_text(cell)
         yield line, cells
-    _name_hidden_rows(archive, n_hidden)
-
-
-def _name_hidden_rows(archive, n_hidden):
-    """Log that rows are read that a spreadsheet program does not show, if there are any."""
     if n_hidden:
         what = f"hidden rows ({n_hidden:,}) are read, too; delete them if they do not count"
         log.warning("warning: %s: %s", Path(archive.filename).name, what)
@@ -297,113 +278,3 @@ def _date_styles(archive, part):
 def _format_number(number):
     """Format a number without a decimal point if it is whole."""
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else str(number)
-
-
-def _ods_sheets(archive):
-    """Return the sheets of an .ods file that are not hidden as a list of (name, iterator of rows)."""
-    hidden = set()
-    sheets = []
-    for element in _read_elements(archive, "content.xml", "style", starts=("table",)):
-        if _tag(element) == "table":
-            sheets.append((_attribute(element, "name"), _attribute(element, "style-name")))
-        elif any(_attribute(part, "display") == "false" for part in element):
-            hidden.add(_attribute(element, "name"))
-    shown = [(number, name) for number, (name, style) in enumerate(sheets) if style not in hidden]
-    return [(name, _ods_rows(archive, number)) for number, name in shown]
-
-
-def _ods_rows(archive, number):
-    """Yield (line, cells) of the rows of the sheet with this number in an .ods file."""
-    line = n_hidden = 0
-    present = -1
-    for element in _read_elements(archive, "content.xml", "table-row", starts=("table",)):
-        present += _tag(element) == "table"
-        if _tag(element) == "table" or present != number:
-            continue
-        cells = []
-        n_empty = 0  # cells since the last cell with text
-        for cell in element:
-            times = int(_attribute(cell, "number-columns-repeated", "1"))
-            text = _ods_text(cell)
-            if not text:
-                n_empty += times
-                continue
-            if len(cells) + n_empty + times > _MAX_COLUMNS:
-                raise ValueError(f"more than {_MAX_COLUMNS:,} columns")
-            cells += [""] * n_empty + [text] * times
-            n_empty = 0
-        times = int(_attribute(element, "number-rows-repeated", "1"))
-        n_hidden += times * bool(cells) * (_attribute(element, "visibility", "visible") != "visible")
-        for again in range(times if cells else 0):
-            yield line + again + 1, cells
-        line += times
-    _name_hidden_rows(archive, n_hidden)
-
-
-def _ods_paragraph(part):
-    """Return the text of a paragraph of an .ods file, which writes spaces after the first as elements."""
-    if _tag(part) == "s":
-        n_spaces = _attribute(part, "c", "1")
-        return " " * min(_MOST_SPACES, int(n_spaces) if n_spaces.isdecimal() else 1)
-    return (part.text or "") + "".join(_ods_paragraph(inner) + (inner.tail or "") for inner in part)
-
-
-def _ods_text(cell):
-    """Return the text of a cell of an .ods file."""
-    shown = "\n".join(_ods_paragraph(part) for part in cell if _tag(part) == "p")
-    kind = next((value for key, value in cell.items() if key.endswith("office:1.0}value-type")), "")
-    if is_error_value(shown) or kind == "string":
-        return shown
-    if not kind:
-        return NO_RESULT if _attribute(cell, "formula") else shown
-    if kind == "date":
-        return _attribute(cell, "date-value").replace("T", " ")
-    value = _attribute(cell, f"{kind}-value" if kind in ("boolean", "time") else "value")
-    return value.upper() if kind in ("boolean", "time") else _format_number(float(value))
-
-
-def _xls_sheets(path, content):
-    """Return the sheets of an .xls file that are not hidden as a list of (name, iterator of rows).
-
-    Parameters
-    ----------
-    path : Path of the file, for messages
-    content : bytes of the file
-    """
-    import xlrd  # imported here, because such files are rare
-
-    if "EncryptedPackage".encode("utf-16-le") in content:
-        raise InputError(f"{path} {_PASSWORD[0]}", fix=_PASSWORD[1])
-    try:
-        book = xlrd.open_workbook(
-            file_contents=content, logfile=io.StringIO(), ragged_rows=True, on_demand=True
-        )
-    except xlrd.XLRDError as error:
-        if "encrypted" in str(error):
-            raise InputError(f"{path} {_PASSWORD[0]}", fix=_PASSWORD[1]) from None
-        raise
-
-    def cell_text(cell):
-        """Return the text of a cell."""
-        if cell.ctype == xlrd.XL_CELL_ERROR:
-            return xlrd.error_text_from_code[cell.value]
-        if cell.ctype == xlrd.XL_CELL_DATE:
-            return str(_EPOCHS[book.datemode] + timedelta(cell.value))
-        if cell.ctype == xlrd.XL_CELL_BOOLEAN:
-            return "TRUE" if cell.value else "FALSE"
-        return _format_number(cell.value) if cell.ctype == xlrd.XL_CELL_NUMBER else str(cell.value)
-
-    def rows(k):
-        """Yield the rows of one sheet, which is in memory only while it is read."""
-        for line, row in enumerate(book.sheet_by_index(k).get_rows(), start=1):
-            yield line, list(map(cell_text, row))
-        book.unload_sheet(k)
-
-    if book.nsheets > _MAX_SHEETS:
-        raise InputError(f"{path} has more than {_MAX_SHEETS:,} sheets", fix=SAVE_AS)
-    sheets = []
-    for k in range(book.nsheets):
-        if not book.sheet_by_index(k).visibility:
-            sheets.append((book.sheet_names()[k], rows(k)))
-        book.unload_sheet(k)
-    return sheets

@@ -3,10 +3,10 @@
 Importing numba takes longer than most steps, so only the first call of a kernel imports it. Only kernels
 that Python calls are kept on disk, since their machine code includes the kernels that they call.
 
-Numba's index distinguishes the processor, the types of the arguments and the file of the kernel itself. The
-name of the folder depends on the sources of all kernels, the versions of numba and llvmlite, and the
-settings of numba. These are the variables NUMBA_*; its file in the working folder is not read, since it may
-be a stranger's.
+Numba keeps them in a folder of ours, and its index distinguishes the processor, the types of the arguments
+and the file of the kernel itself. The name of the folder depends on the sources of all kernels, the versions
+of numba and llvmlite, and the variables NUMBA_*. Numba would load a damaged file, so checksums lie beside its
+files.
 """
 
 import atexit
@@ -15,12 +15,9 @@ import getpass
 import hashlib
 import json
 import os
-import shutil
 import stat
 import sys
 import tempfile
-import time
-import warnings
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache, partial, update_wrapper
@@ -36,38 +33,12 @@ from flyannot.base.errors import InputError
 from flyannot.jobs.progress_events import log, report_compilation
 
 # Set before numba is imported: otherwise colorama, if installed, writes to the terminal at exit.
-_OUR_SETTINGS = ("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING",)
-os.environ.setdefault(_OUR_SETTINGS[0], "1")
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 _SETTINGS_FILE = ".numba_config.yaml"  # which numba reads in the working folder
 # The modules of all kernels.
 SOURCES = ("jobs/compiled.py", "sparse/**/*.py", "images/**/*.py", "encode/**/*.py")
-_UNUSED_DAYS = 30  # then kernels of other sources, versions or settings are removed
+_FIX_SETTINGS = "unset the variables NUMBA_*"
 _one_at_a_time = RLock()  # for threads that create a dispatcher or record checksums
-
-
-def _lock_before_fork():
-    """Wait until no other thread compiles, so that a forked process has no lock that is never released.
-
-    A thread that compiles holds our lock, or numba's if numba is loaded.
-    """
-    _one_at_a_time.acquire()  # then no thread is importing numba
-    _held_in_fork.append(_one_at_a_time)
-    if compiler := sys.modules.get("numba.core.compiler_lock"):
-        compiler.global_compiler_lock.acquire()
-        _held_in_fork.append(compiler.global_compiler_lock)
-
-
-def _release_after_fork():
-    """Release the locks that `_lock_before_fork` acquired, in either process."""
-    while _held_in_fork:
-        _held_in_fork.pop().release()
-
-
-_held_in_fork: list = []
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_lock_before_fork, after_in_parent=_release_after_fork, after_in_child=_release_after_fork
-    )
 
 
 def private_folder(path):
@@ -119,7 +90,6 @@ def cache_folder():
     return private_folder(fallback)
 
 
-@lru_cache(maxsize=1)
 def _source_digest():
     """Return the SHA-256 digest (bytes) of the sources of all kernels."""
     package = Path(__file__).parents[1]
@@ -127,49 +97,29 @@ def _source_digest():
     return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files)).digest()
 
 
-def _settings():
-    """Return the versions of numba and llvmlite, and the settings that can change machine code, as str.
+@lru_cache(maxsize=1)
+def _folder_for_this_code():
+    """Return the folder for kernels of this source code and these settings of numba.
 
-    Numba reads them again whenever it compiles. Neither threads nor numba's own folder change machine code.
+    It is None if there is no private folder. Neither threads nor numba's own folder change machine code.
     """
     import llvmlite
     import numba
-    from numba import config
 
-    config.reload_config()
-    settings = sorted(
-        (name, value) for name, value in vars(config).items() if name.isupper() and name[0] != "_"
-    )
-    versions = (numba.__version__, llvmlite.__version__)
-    return repr((versions, [(k, v) for k, v in settings if "THREAD" not in k and k != "CACHE_DIR"]))
-
-
-@lru_cache(maxsize=1)
-def _folder_for_this_code(settings):
-    """Return the folder for kernels of this source code and of some settings of numba.
-
-    It is None if there is no private folder. `settings` is the result of `_settings`.
-    """
     folder = cache_folder()
     if folder is None:
         return None
-    digest = hashlib.sha256(_source_digest() + settings.encode()).hexdigest()
+    settings = sorted(
+        item
+        for item in os.environ.items()
+        if item[0].startswith("NUMBA_") and "THREAD" not in item[0] and item[0] != "NUMBA_CACHE_DIR"
+    )
+    what = repr((numba.__version__, llvmlite.__version__, settings)).encode()
+    digest = hashlib.sha256(_source_digest() + what).hexdigest()
     chosen = folder / f"kernels-{__version__}-{digest[:16]}"
     with suppress(OSError):
-        if not chosen.exists():
-            _remove_unused(folder)
         chosen.mkdir(exist_ok=True)
-        os.utime(chosen)  # the time of the last use
     return chosen
-
-
-def _remove_unused(folder):
-    """Remove the folders of kernels that no process has used for `_UNUSED_DAYS`."""
-    latest = time.time() - _UNUSED_DAYS * 24 * 3600
-    for other in folder.glob("kernels-*-*"):
-        state = os.lstat(other)
-        if stat.S_ISDIR(state.st_mode) and state.st_mtime < latest:
-            shutil.rmtree(other, ignore_errors=True)
 
 
 def processor_features():
@@ -213,7 +163,6 @@ class Kernel(LazyFunction):
         self._options = options
         self._dispatcher: Any = None
         self._folder: Path | None = None
-        self._settings = ""  # with which the code in the folder is compiled
         self._n_recorded = 0
 
     def __reduce__(self):
@@ -245,9 +194,7 @@ class Kernel(LazyFunction):
         with _one_at_a_time:
             if self._dispatcher is None:
                 _require_compiler()
-                self._settings = _settings()
-                folder = _folder_for_this_code(self._settings)
-                if folder is not None:
+                if folder := _folder_for_this_code():
                     self._folder = folder / f"{self.py_func.__module__}.{self.py_func.__qualname__}"
                 if self._folder is None or not _remove_damage(self._folder):
                     report_compilation()
@@ -256,8 +203,7 @@ class Kernel(LazyFunction):
     def _record(self, n_overloads):
         """Record the checksums of the files in the cache, after numba has compiled code for new types.
 
-        Code without checksums counts as damage. It is not recorded if the settings of numba have changed,
-        since its folder is for other settings.
+        Code without checksums counts as damage.
 
         n_overloads : the number of combinations of types so far
         """
@@ -265,9 +211,8 @@ class Kernel(LazyFunction):
             self._n_recorded = n_overloads
             if self._folder is None or not self._dispatcher.stats.cache_misses:
                 return
-            if _settings() == self._settings:
-                with suppress(OSError):  # a half-written file counts as damage
-                    (self._folder / "checksums.json").write_text(json.dumps(_checksums(self._folder)))
+            with suppress(OSError):  # a half-written file counts as damage
+                (self._folder / "checksums.json").write_text(json.dumps(_checksums(self._folder)))
 
 
 def compiled(function=None, **options):
@@ -282,50 +227,30 @@ def compiled(function=None, **options):
 
 @lru_cache(maxsize=1)
 def _require_compiler():
-    """Import numba; raise InputError if its settings forbid compiling, or if it cannot work with them."""
+    """Import numba; raise InputError if its settings forbid compiling, or if it cannot work with them.
+
+    Numba reads a file of settings in the working folder, which may belong to a stranger. The file could name
+    files that numba writes and modules that it imports, so no kernel is compiled there.
+    """
+    if "numba" not in sys.modules and os.path.exists(_SETTINGS_FILE):
+        raise InputError(
+            f"the compiler numba would read {_SETTINGS_FILE} of this folder", fix="work in another folder"
+        )
     try:
-        _import_without_file()
+        import numba.core.config as config
         import numpy.ma  # noqa: F401 - numba would import it outside of its lock
-        from numba import config
     except ImportError:
         raise
     except Exception as error:  # whatever numba raises for a value of a variable
-        raise _settings_error(f"numba cannot work with its settings: {error}") from error
+        raise InputError(f"numba cannot work with its settings: {error}", fix=_FIX_SETTINGS) from error
+    config._config_fname = os.devnull  # numba would read the file whenever it compiles
     if config.DISABLE_JIT:
-        raise _settings_error(
-            "numba is told not to compile (NUMBA_DISABLE_JIT), and flyannot needs compiled kernels"
-        )
+        what = "numba is told not to compile (NUMBA_DISABLE_JIT), and flyannot needs compiled kernels"
+        raise InputError(what, fix=_FIX_SETTINGS)
     if any(not name.startswith(("+", "-")) for name in (config.CPU_FEATURES or "").split(",") if name):
-        raise _settings_error("each name in NUMBA_CPU_FEATURES must begin with + or -")  # LLVM would abort
+        what = "each name in NUMBA_CPU_FEATURES must begin with + or -"  # LLVM would abort
+        raise InputError(what, fix=_FIX_SETTINGS)
     atexit.register(gc.freeze)  # Python's last garbage collection would take 0.2 s with numba's objects
-
-
-def _settings_error(what):
-    """Make the InputError for settings of numba; `what` is wrong."""
-    names = [name for name in sorted(os.environ) if name.startswith("NUMBA_") and name not in _OUR_SETTINGS]
-    return InputError(what, fix=f"unset {' '.join(names)}" if names else f"correct {_SETTINGS_FILE}")
-
-
-def _import_without_file():
-    """Import numba, unless it is imported, without its settings file of the working folder.
-
-    The file may belong to a stranger who gave the folder away. It could name files that numba writes and
-    modules that it imports. A program that imported numba itself keeps its settings.
-    """
-    if "numba" in sys.modules:
-        return
-    yaml = sys.modules.get("yaml")
-    is_there = os.path.exists(_SETTINGS_FILE)
-    if is_there:
-        warnings.filterwarnings("ignore", "A Numba config file is found")
-        sys.modules["yaml"] = cast(Any, None)  # without this package numba does not read the file
-    try:
-        import numba.core.config
-    finally:
-        if is_there:
-            del sys.modules["yaml"]
-            sys.modules.update({} if yaml is None else {"yaml": yaml})
-    numba.core.config._config_fname = os.devnull  # numba would read the file whenever it compiles
 
 
 def _callable_by_kernels(function, **options):
@@ -353,11 +278,7 @@ def _replace_lazy_functions(function):
 
 
 def _njit(function, folder=None, **options):
-    """Return numba's dispatcher of a function, which keeps machine code in the folder, if one is given.
-
-    Numba keeps code for one path and one time of a source file. This is a file in the folder, whose name
-    depends on the sources, so that all installations of a machine share the code.
-    """
+    """Return numba's dispatcher of a function, which keeps machine code in the folder, if one is given."""
     import numba
 
     resolved = _replace_lazy_functions(function)
@@ -366,11 +287,6 @@ def _njit(function, folder=None, **options):
     before = numba.config.CACHE_DIR  # the folder of the user's own kernels
     try:
         numba.config.CACHE_DIR = str(folder)
-        source = folder / "source.py"
-        folder.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError), open(source, "x") as file:
-            file.write("# stands for the source of the kernel, wherever flyannot is installed\n")
-        resolved.__code__ = resolved.__code__.replace(co_filename=str(source))
         return numba.njit(nogil=True, cache=True, **options)(resolved)
     except (OSError, RuntimeError) as error:  # numba finds no place to write
         log.debug("%s is not kept: %s", function.__name__, error)
@@ -413,9 +329,8 @@ def _remove_damage(folder):
             recorded = json.loads((folder / "checksums.json").read_bytes())
         except (OSError, ValueError, RecursionError):
             recorded = None
-        unfinished = [*folder.rglob("*.nb[ic].tmp.*")]  # of a process that was killed while numba wrote
-        if found == recorded and not unfinished:
+        if found == recorded:
             return bool(found)
-        for path in (*map(folder.joinpath, found), *unfinished):
-            path.unlink(missing_ok=True)
+        for name in found:
+            (folder / name).unlink(missing_ok=True)
     return False

@@ -6,8 +6,10 @@ Dask cluster run everything. Each engine is imported when it is first needed. BL
 everywhere, so that the bits of a result do not depend on where it is computed.
 """
 
-import multiprocessing
+import multiprocessing.connection
 import os
+import signal
+import threading
 import time
 import warnings
 from collections import Counter, deque
@@ -27,7 +29,6 @@ from flyannot.jobs.resources import (
     limit_blas_threads,
     limit_worker_threads,
 )
-from flyannot.jobs.subprocess_call import exit_with_parent
 
 # The events of a worker.
 _BEGINS = "begins"
@@ -384,14 +385,22 @@ def _start_trackers():
 def _start_worker(events, life):
     """Prepare a worker process: its pipe of events, its end with the parent, and its threads.
 
-    events : writing end of the pipe; life : see `exit_with_parent`
+    events : writing end of the pipe; life : reading end of another pipe, of which only the parent has the
+        writing end, so that it becomes readable when the parent ends
     """
-    exit_with_parent(life)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(life,), daemon=True).start()
     _of_worker["events"] = events
     from joblib.externals.loky import process_executor
 
     process_executor._USE_PSUTIL = False  # otherwise it ends workers that keep a dictionary in memory
     limit_worker_threads()
+
+
+def _end_with(life):
+    """Wait until the parent process ends, then end this process; `life` is as in `_start_worker`."""
+    multiprocessing.connection.wait([life])
+    os._exit(1)
 
 
 def _run_in_worker(i, work, task):

@@ -43,7 +43,7 @@ def import_features(source, out, execution, *, folder=None):
 
     Parameters
     ----------
-    source : Path of an npz or parquet file, see `read_vectors`
+    source : Path of an npz file, see `read_vectors`
     out : Path of the features file
     execution : Execution
     folder : Path of the folder with the pictures, which are stored beside the features; None for none

@@ -32,16 +32,15 @@ def objective(X, D, Z, lam):
     X : float array (n_samples, n_features)
     D : float array (n_atoms, n_features)
     Z : float array or CSR matrix (n_samples, n_atoms)
-    lam : float > 0, weight of the L1 norm, or float array (n_samples,) of one weight per sample
+    lam : float > 0, weight of the L1 norm
 
     Returns
     -------
     values : float64 array (n_samples,)
     """
     values = np.empty(len(X))
-    lam = np.broadcast_to(lam, len(X))
     for rows, _, Zb, R in _iterate_blocks(X, D, Z):
-        values[rows] = 0.5 * _squared_norms(R) + lam[rows] * _l1_norms(Zb)
+        values[rows] = 0.5 * _squared_norms(R) + lam * _l1_norms(Zb)
     return values
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from flyannot.terms.group_outcomes import outcomes_from_json
-from flyannot.terms.metrics import group_agreement
+from flyannot.terms.metrics import group_agreement, weighted_pairs
 
 N_SAMPLES = 1000
 LEVEL = 0.95
@@ -241,11 +241,10 @@ def weighted_aucs(values, truth, folds, weights):
     """
     ordered, n_pairs = np.zeros((2, len(weights)))
     for fold in np.unique(folds):
-        positive, negative = np.flatnonzero(truth & (folds == fold)), np.flatnonzero(~truth & (folds == fold))
-        above = np.sign(values[positive][:, None] - values[negative]) / 2 + 0.5  # a tie counts one half
-        of_positive, of_negative = weights[:, positive], weights[:, negative]
-        ordered += ((of_positive @ above) * of_negative).sum(axis=1)
-        n_pairs += of_positive.sum(axis=1) * of_negative.sum(axis=1)
+        rows = folds == fold
+        of_fold = weighted_pairs(values[rows], truth[rows], weights[:, rows])
+        ordered += of_fold[0]
+        n_pairs += of_fold[1]
     return np.divide(ordered, n_pairs, out=np.full(len(weights), np.nan), where=n_pairs > 0)
 
 

@@ -131,13 +131,32 @@ def concordant_pairs(values, truth, folds=None, observed=None):
     observed = np.ones(len(values), bool) if observed is None else observed
     counts = []
     for fold in np.unique(folds):
-        positive = values[truth & observed & (folds == fold)]
-        negative = np.sort(values[~truth & observed & (folds == fold)])
-        below = np.searchsorted(negative, positive, "left").sum()
-        not_above = np.searchsorted(negative, positive, "right").sum()
-        counts.append(((int(below) + int(not_above)) / 2, len(positive) * len(negative)))
+        rows = observed & (folds == fold)
+        counts.append(weighted_pairs(values[rows], truth[rows], np.ones((1, np.count_nonzero(rows)))))
     ordered, n_pairs = np.array(counts).reshape(-1, 2).T
     return ordered, n_pairs.astype(np.int64)
+
+
+def weighted_pairs(values, truth, weights):
+    """Count the concordant pairs and all pairs of some groups, in samples that contain groups several times.
+
+    Parameters
+    ----------
+    values : float array (n,), decision values
+    truth : bool array (n,), True for positive groups
+    weights : float array (n_samples, n), how often each sample contains each group
+
+    Returns
+    -------
+    ordered : float64 array (n_samples,), the numbers of concordant pairs; nan if a value is nan
+    n_pairs : float64 array (n_samples,), the numbers of all pairs
+    """
+    order = np.flatnonzero(~truth)[np.argsort(values[~truth], kind="stable")]
+    sums = np.cumsum(np.pad(weights[:, order], ((0, 0), (1, 0))), axis=1)  # of the k lowest negative groups
+    places = [np.searchsorted(values[order], values[truth], side) for side in ("left", "right")]
+    of_positive = weights[:, truth]
+    ordered = sum((of_positive * sums[:, place]).sum(axis=1) for place in places) / 2
+    return np.where(np.isnan(values).any(), np.nan, ordered), of_positive.sum(axis=1) * sums[:, -1]
 
 
 def auc(values, truth, folds=None):

@@ -242,9 +242,9 @@ def test_a_table_of_images_without_stage_ranges_leaves_them_unknown(images_csv, 
 def test_another_format_of_a_table_is_named(tmp_path, images_csv, caplog):
     caplog.set_level("INFO")
     images_csv("image,gene,stage_range\na.png,Dl,4-6\n")
-    (tmp_path / "images.ods").touch()
+    (tmp_path / "images.xlsx").touch()
     read_images(tmp_path)
-    assert caplog.messages[0] == "note: images.csv is read, and images.ods beside it is not"
+    assert caplog.messages[0] == "note: images.csv is read, and images.xlsx beside it is not"
 
 
 def test_missing_images_are_named_with_both_places_and_a_suggestion(images_csv, tmp_path, caplog):

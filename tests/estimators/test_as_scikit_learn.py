@@ -90,16 +90,15 @@ def test_codes_that_miss_the_tolerance_are_warned_of_once_a_call(coder, n_jobs, 
 
 
 def test_a_sparse_matrix_gives_the_bits_of_a_dense_one(X, rng, monkeypatch):
-    """Read it in blocks of three samples, for every coder and learner, with one alpha each or one for all."""
+    """Read it in blocks of three samples, for every coder and learner."""
     monkeypatch.setattr(image_patches, "_BLOCK_BYTES", 8 * X.shape[1] * 3)
     X[rng.random(X.shape) < 0.5] = 0
     D = rng.normal(size=(12, 8))
     matrix = sp.csc_array(X)
     for coder in (*CODERS, "nonnegative", "omp"):
-        for alpha in (0.1, np.geomspace(0.01, 1, len(X))):
-            model = coder_of(coder, D, alpha=alpha)
-            assert np.array_equal(model.transform(matrix), model.transform(X))
-            assert model.score(matrix) == pytest.approx(model.score(X), rel=1e-12)
+        model = coder_of(coder, D, alpha=0.1)
+        assert np.array_equal(model.transform(matrix), model.transform(X))
+        assert model.score(matrix) == pytest.approx(model.score(X), rel=1e-12)
     assert np.array_equal(SparseCoder().fit(matrix).components_, SparseCoder().fit(X).components_)
     for learner in LEARNERS:
         model, other = (learned(A, learner=learner, max_iter=2).partial_fit(A) for A in (matrix, X))

@@ -1,7 +1,6 @@
 """Tests of the exports: every format is read back by its own tool, and has the contents of the file."""
 
 import csv
-import json
 import sys
 from itertools import groupby
 from operator import itemgetter
@@ -9,9 +8,7 @@ from operator import itemgetter
 import anndata
 import numpy as np
 import openpyxl
-import pyarrow.parquet
 import pytest
-from scipy.io import loadmat
 
 from flyannot.dataset.folder import read_images
 from flyannot.encode.groups import Groups
@@ -64,12 +61,6 @@ def rows_of_workbook(path):
         yield from (dict(zip(header, row)) for row in rows)
 
 
-def rows_of_json(path):
-    for s, part in json.loads(path.read_text(encoding="utf-8"))["stage_ranges"].items():
-        for group in part["groups"]:
-            yield from ({"stage_range": s} | group | one for one in group["predictions"])
-
-
 def rows_of_anndata(path):
     found = anndata.read_h5ad(path)
     assert found.obs_names.is_unique and found.var_names.is_unique
@@ -81,9 +72,7 @@ def rows_of_anndata(path):
 
 READERS = {
     "csv": rows_of_csv,
-    "parquet": lambda path: pyarrow.parquet.read_table(path).to_pylist(),
     "xlsx": rows_of_workbook,
-    "json": rows_of_json,
     "anndata": rows_of_anndata,
 }
 
@@ -119,19 +108,15 @@ def test_a_table_has_the_columns_and_rows_in_order(exported, open_predictions):
         probabilities = [float(row["probability"]) for row in of_group]
         assert key not in order and probabilities == sorted(probabilities, reverse=True)
         order.append(key)
-    parquet = pyarrow.parquet.read_table(exported("predictions", "parquet"))
-    assert parquet.column_names == list(rows[0])
 
 
-def test_json_and_anndata_have_the_images_and_the_evidence(exported, open_predictions):
-    document = json.loads(exported("predictions", "json").read_text(encoding="utf-8"))
-    with open_stored_file(open_predictions) as stored:
-        assert document["digest"] == stored.digest
-        n_images = sum(len(stored.read_array(s, "image")) for s in stored.stage_ranges)
-    groups = [group for part in document["stage_ranges"].values() for group in part["groups"]]
-    assert sum(len(group["images"]) for group in groups) == n_images
+def test_anndata_has_the_images_and_the_evidence(exported, open_predictions):
     found = anndata.read_h5ad(exported("predictions", "anndata"))
     evidence = ("threshold", "n_genes", "auc", "auc_low", "auc_high")
+    with open_stored_file(open_predictions) as stored:
+        assert found.uns["flyannot"]["digest"] == stored.digest
+        n_images = sum(len(stored.read_array(s, "image")) for s in stored.stage_ranges)
+    assert found.obs["n_images"].sum() == n_images
     assert {f"{name} 4-6" for name in evidence} <= set(found.var)
     assert "quality_warnings" in found.obs and list(found.uns["flyannot"]["answers"]) == list(ANSWERS)
 
@@ -201,34 +186,28 @@ def test_more_rows_than_a_sheet_holds_are_refused(flyannot, chain, tmp_path, mon
 
 
 def test_a_missing_package_is_one_line_with_the_command(chain, tmp_path, monkeypatch, flyannot):
-    for name in ("pyarrow", "pyarrow.parquet", "anndata"):
-        monkeypatch.setitem(sys.modules, name, None)
-    for to in ("parquet", "anndata"):
-        said = flyannot("export P --to TO -o OUT", P=chain.predictions, TO=to, OUT=tmp_path / "out")
-        assert said.code == 2 and f"pip install 'flyannot[{to}]'" in said.err and said.err.count("\n") == 2
-        assert not list(tmp_path.iterdir())
+    monkeypatch.setitem(sys.modules, "anndata", None)
+    said = flyannot("export P --to anndata -o OUT", P=chain.predictions, OUT=tmp_path / "out")
+    assert said.code == 2 and "pip install 'flyannot[anndata]'" in said.err and said.err.count("\n") == 2
+    assert not list(tmp_path.iterdir())
 
 
 def test_features_come_back_from_every_format(exported, chain):
     rows = rows_of_csv(exported("features", "csv"))
     arrays = np.load(exported("features", "npz"), allow_pickle=False)
-    table = pyarrow.parquet.read_table(exported("features", "parquet"))
     annotated = anndata.read_h5ad(exported("features", "anndata"))
-    of_range = {"parquet": np.array(table["stage_range"]), "anndata": annotated.obs["stage_range"].to_numpy()}
-    values = {"parquet": np.array(table["features"].to_pylist(), "f4"), "anndata": annotated.X}
+    of_range = annotated.obs["stage_range"].to_numpy()
     with arrays, open_stored_file(chain.features) as stored:
-        assert table.schema.metadata[b"flyannot_digest"].decode() == stored.digest
         for s in stored.stage_ranges:
             columns, features = read_features([stored], s)
             assert np.array_equal(arrays[f"{s}/features"], features)
             assert arrays[f"{s}/gene"].tolist() == columns["gene"]
-            assert annotated.obs["gene"][of_range["anndata"] == s].tolist() == columns["gene"]
+            assert annotated.obs["gene"][of_range == s].tolist() == columns["gene"]
             here = [row for row in rows if row["stage_range"] == s]
             assert [row["image"] for row in here] == columns["image"]
             read = [[float(row[f"f{i}"]) for i in range(features.shape[1])] for row in here]
             assert np.array_equal(np.array(read, "f4"), features)
-            for to in values:
-                assert np.array_equal(values[to][of_range[to] == s], features)
+            assert np.array_equal(annotated.X[of_range == s], features)
 
 
 def test_atoms_come_back_from_every_format(exported, chain):
@@ -236,8 +215,6 @@ def test_atoms_come_back_from_every_format(exported, chain):
         D = {s: read_dictionary(stored, s) for s in stored.stage_ranges}
     with np.load(exported("dictionary", "npz"), allow_pickle=False) as arrays:
         assert all(np.array_equal(arrays[s], D[s]) for s in D)
-    matlab = loadmat(exported("dictionary", "mat"))
-    assert all(np.array_equal(matlab["D_" + s.replace("-", "_")].T.astype("f4"), D[s]) for s in D)
 
 
 def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, flyannot):
@@ -261,7 +238,7 @@ def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, fly
 def test_the_same_file_gives_the_same_bytes(exported, chain, open_predictions, tmp_path):
     assert len(all_formats()) == len(set(all_formats()))
     for kind in EXPORTERS.keys() - {"codes"}:  # which no step of a run makes
-        for to in set(EXPORTERS[kind]) - {"anndata", "mat", "parquet"}:  # theirs is not ours to promise
+        for to in set(EXPORTERS[kind]) - {"anndata"}:  # its bytes is not ours to promise
             source = open_predictions if kind == "predictions" else chain.kinds[kind]
             export(source, to, tmp_path / f"{kind}{to}")
             assert (tmp_path / f"{kind}{to}").read_bytes() == exported(kind, to).read_bytes()

@@ -38,23 +38,12 @@ def imported(flyannot, vectors, desk):
     return desk / "network.h5"
 
 
-def assert_same_features(path, expected_path):
-    with open_stored_file(path) as stored, open_stored_file(expected_path) as expected:
+def test_vectors_are_those_of_the_table_in_the_order_of_images(imported, chain):
+    with open_stored_file(imported) as stored, open_stored_file(chain.features) as expected:
         for s in expected.stage_ranges:
             (columns, X), (expected_columns, Y) = (read_features([one], s) for one in (stored, expected))
             assert all(columns[name] == expected_columns[name] for name in ("image", "gene", "fbgn", "view"))
             assert np.array_equal(X, Y)
-
-
-def test_vectors_are_those_of_the_table_in_the_order_of_images_in_any_format(
-    flyannot, vectors, imported, chain
-):
-    assert_same_features(imported, chain.features)
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({n: list(v) for n, v in vectors.items() if n != "vector"})
-    frame.assign(vector=list(vectors["vector"])).to_parquet("network.parquet")
-    flyannot("import features network.parquet -o parquet.h5", code=0)
-    assert_same_features("parquet.h5", chain.features)
 
 
 def test_they_are_evaluated_searched_and_compared_as_ours_and_score_the_same(flyannot, imported):

@@ -186,21 +186,6 @@ def test_a_non_negative_code_begins_from_the_positive_entries_of_a_start(problem
     assert (encode(X, D, lam, start=Z) != Z).nnz == 0
 
 
-@EVERY_CODER
-def test_every_sample_may_have_its_own_lam(name, problem, rng):
-    X, D = problem
-    lam = lam_max(X, D) * np.geomspace(1e-3, 1, len(X))
-    Z = CODERS[name](X, D, lam, tol=1e-9)
-    again = CODERS[name](X, D, lam, tol=1e-9, start=Z)
-    for i, weight in enumerate(lam):
-        alone = CODERS[name](X[i : i + 1], D, weight, tol=1e-9)
-        for same in (Z[i], again[i]):
-            np.testing.assert_allclose(same.toarray(), alone.toarray(), atol=1e-6)
-    for wrong in (lam[:3], -lam, lam * np.nan):
-        with pytest.raises(InputError, match="one positive number per sample"):
-            CODERS[name](X, D, wrong)
-
-
 @pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
 def test_pursuit_chooses_the_atoms_of_the_slow_twin_and_of_scikit_learn(problem, scale):
     X, D = problem

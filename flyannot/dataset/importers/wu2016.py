@@ -98,7 +98,7 @@ def read_patterns(path):
     DataError
         If it is no npz file, or an array is missing or wrong; names the file and the array.
     """
-    arrays = read_arrays(path, (".npz",), fix=_FIX_NPZ, names=_ARRAYS)
+    arrays = read_arrays(path, fix=_FIX_NPZ, names=_ARRAYS)
     if fault := next(_find_faults(arrays), ""):
         raise DataError(f"{path}: {fault}", fix=_FIX_NPZ)
     return arrays

@@ -22,7 +22,7 @@ X : float array (n_samples, n_features)
     float32, otherwise float64.  Zero samples are valid.
 D : float array (n_atoms, n_features)
     Atoms of any norm.  Codes of zero atoms are zero.
-lam : float > 0, weight of the L1 norm, or float array (n_samples,) of one weight per sample
+lam : float > 0, weight of the L1 norm
 tol : float
     A sample is done when its duality gap is at most tol / 2 |x|^2, from its own residual in float64.
 max_sweeps : int, most passes over all atoms for one sample

@@ -33,7 +33,7 @@ from functools import lru_cache, update_wrapper
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.base.errors import ArrayError, DataError, FlyannotError, InputError
+from flyannot.base.errors import ArrayError, DataError, FlyannotError
 from flyannot.base.options import FloatType, IntegerType, require_number
 from flyannot.base.registry import callable_name
 from flyannot.sparse.coders.blocks import (
@@ -111,9 +111,6 @@ class Coder:
 
         The parameters are described in the package `coders`.
         """
-        if np.ndim(lam):
-            rules = {"max_sweeps": max_sweeps, "start": start, "gram": gram, "n_threads": n_threads}
-            return self._codes_by_sample(X, D, lam, tol=tol, **rules)
         tol = require_number("tol", tol, FloatType(least=0))
         max_sweeps = require_number("max_sweeps", max_sweeps, IntegerType(most=2**31 - 1))
         n_threads = require_number("n_threads", n_threads, IntegerType())
@@ -139,23 +136,6 @@ class Coder:
         if (unit, atom_unit) != (1.0, 1.0):
             found = Codes(_scale_codes(found.Z, unit / atom_unit), found.gaps)
         return found
-
-    def _codes_by_sample(self, X, D, lam, *, start, **rules):
-        """Return `Codes` for one lam per sample: codes of x / lam with the weight 1, times lam.
-
-        lam : float array (n_samples,)
-        """
-        lam = np.asarray(lam, np.float64)
-        X = np.asarray(X)
-        if lam.shape != X.shape[:1] or not (np.isfinite(lam) & (lam > 0)).all():
-            raise InputError(
-                f"lam of shape {lam.shape} is not one positive number per sample", fix="give one, or one each"
-            )
-        scaled = (X / lam[:, None]).astype(np.result_type(X, np.float32))
-        start = None if start is None else sp.diags_array(1 / lam) @ start
-        Z, gaps = self.codes(scaled, D, 1.0, start=start, **rules)
-        Z.data *= np.repeat(lam, np.diff(Z.indptr)).astype(Z.dtype)
-        return Codes(Z, gaps)
 
     def _validate_start(self, start, samples):
         """Return start codes as a CSR matrix; kernels would read outside of a matrix of another shape.
