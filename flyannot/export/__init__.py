@@ -11,9 +11,7 @@ EXPORTERS = {
         "format of predictions",
         {
             "csv": "flyannot.export.predictions:write_predictions_csv",
-            "tsv": "flyannot.export.predictions:write_predictions_tsv",
             "xlsx": "flyannot.export.predictions:write_predictions_xlsx",
-            "json": "flyannot.export.predictions:write_predictions_json",
             "parquet": "flyannot.export.data_frames:write_predictions_parquet",
             "anndata": "flyannot.export.data_frames:write_predictions_anndata",
         },
@@ -28,13 +26,7 @@ EXPORTERS = {
         },
     ),
     "codes": Registry("format of codes", {"npz": "flyannot.export.arrays:write_codes_npz"}),
-    "dictionary": Registry(
-        "format of dictionaries",
-        {
-            "npz": "flyannot.export.arrays:write_dictionary_npz",
-            "mat": "flyannot.export.arrays:write_dictionary_mat",
-        },
-    ),
+    "dictionary": Registry("format of dictionaries", {"npz": "flyannot.export.arrays:write_dictionary_npz"}),
 }
 
 

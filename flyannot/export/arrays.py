@@ -1,4 +1,4 @@
-"""Dictionaries and features as plain arrays: npz, mat and CSV.  No pickles."""
+"""Dictionaries and features as plain arrays: npz and CSV.  No pickles."""
 
 import numpy as np
 
@@ -13,15 +13,6 @@ def write_dictionary_npz(stored, stage_ranges, path):
     """Write an npz file with an array of atoms (n_atoms, n_features) for each stage range, under its name."""
     with open(path, "wb") as file:
         np.savez(file, **{s: read_dictionary(stored, s) for s in stage_ranges})
-
-
-def write_dictionary_mat(stored, stage_ranges, path):
-    """Write a mat file with a matrix such as D_4_6 for each stage range; atoms are columns, as in SPAMS."""
-    from scipy.io import savemat
-
-    atoms = {f"D_{s.replace('-', '_')}": read_dictionary(stored, s).T.astype("f8") for s in stage_ranges}
-    with open(path, "wb") as file:
-        savemat(file, atoms, do_compression=False)
 
 
 def write_codes_npz(stored, stage_ranges, path):

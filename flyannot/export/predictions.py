@@ -1,21 +1,16 @@
-"""Predictions as tables: CSV, TSV, JSON, and an Excel workbook.
+"""Predictions as tables: CSV, and an Excel workbook.
 
 Excel guesses what the cells of a CSV mean: 4-6 becomes the 6th of April, letters beyond ASCII break, and a
 decimal comma makes text of 0.36. In a workbook, texts stay texts and numbers stay numbers.
 """
 
-import json
 from datetime import datetime
-from functools import partial
 from io import BytesIO
 
 from flyannot.base.errors import InputError
-from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.files.tables import write_csv_rows
-from flyannot.terms.answers import YES, group_answers, predictions_table, read_group_predictions
+from flyannot.terms.answers import YES, predictions_table
 
-_JSON_FIELDS = ("term", "probability", "threshold", "answer", "curated", "change", "held_out")
-_JSON_FIELDS += ("decision_value", "model_probability")
 _MOST_ROWS = 1_048_576  # in a sheet of Excel
 _NO_DATE = datetime(1980, 1, 1)  # written as the date of creation, so that equal predictions give equal bytes
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
@@ -32,54 +27,11 @@ _NOTES = {
 }  # notes on the headings of the first sheet
 
 
-def write_predictions_csv(stored, stage_ranges, path, *, ids=None, delimiter=","):
+def write_predictions_csv(stored, stage_ranges, path, *, ids=None):
     """Write the table of `flyannot annotate`; a text that a spreadsheet would run gets an apostrophe."""
     columns, rows = predictions_table(stored, stage_ranges, ids)
     with open(path, "w", newline="", encoding="utf-8") as file:
-        write_csv_rows(file, [columns, *rows], delimiter=delimiter)
-
-
-write_predictions_tsv = partial(write_predictions_csv, delimiter="\t")
-
-
-def write_predictions_json(stored, stage_ranges, path, *, ids=None):
-    """Write a JSON file with the terms of each stage range, with their evidence, and its groups.
-
-    Each group has its images, and an answer for every term.
-    """
-    document = {
-        "format": "flyannot-predictions",
-        "digest": stored.digest,
-        "stage_ranges": {s: _stage_range_to_json(stored, s, ids) for s in stage_ranges},
-    }
-    text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
-
-
-def _stage_range_to_json(stored, stage_range, ids):
-    groups, predicted = read_group_predictions(stored, stage_range)
-    names = read_image_metadata(stored, stage_range)["image"]
-    learned = predicted.learned
-    terms = [{"term": one.term, "threshold": one.threshold} | one.evidence for one in learned]
-    described = {"terms": terms, "groups": []}
-    for g, rows in enumerate(groups.rows):
-        answers = group_answers(stage_range, groups, predicted, g)
-        group = {
-            "group": groups.name[g],
-            "gene": groups.gene[g],
-            "fbgn": groups.fbgn[g],
-            "in_training": bool(predicted.in_training[g]),
-            "unlikeness": predicted.known_unlikeness(g),
-            "quality_warnings": predicted.quality_warnings[g],
-            "images": [names[i] for i in rows],
-            "predictions": [{name: getattr(one, name) for name in _JSON_FIELDS} for one in answers],
-        }
-        described["groups"].append(group)
-    if ids:
-        known = {one.term: ids.look_up(one.term, stage_range) for one in learned}
-        described["term_ids"] = {term: term_id for term, (term_id, _) in known.items()}
-        described["stage_id"] = next((stages for _, stages in known.values()), "")
-    return described
+        write_csv_rows(file, [columns, *rows])
 
 
 def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):

@@ -53,5 +53,5 @@ def test_scores_configurations_and_the_folder_of_a_run_are_read(files, flyannot)
     flyannot("evaluate old/features.h5 old/annotations.csv --folds 2 --json scores.json", code=0)
     flyannot("compare old/scores.json scores.json", code=0)
     flyannot("report old", code=0)
-    flyannot("export old/predictions.h5 --to json -o predictions.json", code=0)
+    flyannot("export old/predictions.h5 --to csv -o predictions.csv", code=0)
     assert "embryos" in flyannot("run old/run.toml --dry-run", code=2).err  # read; its pictures are not here
