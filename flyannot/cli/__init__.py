@@ -19,7 +19,6 @@ COMMANDS: dict = {
         "workflow": ("workflow", "Write a run as a Snakemake workflow, also for SLURM."),
         "synthesize": ("synthesize", "Make synthetic embryos with known terms, to try flyannot."),
         "info": ("info", "Show versions, processor, folders and optional packages."),
-        "completion": ("flyannot.cli.info:completion_command", "Let a shell complete commands."),
     },
     "Steps": {},  # filled by `build_command_table`
     "Look": {
