@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 import h5py
 import numpy as np
 import tifffile
+from flyannot.images.picture import read_embryo_candidates, read_picture
 from PIL import Image, ImageDraw
 
 from flyannot.base.errors import FlyannotError
@@ -30,7 +31,6 @@ from flyannot.files.digest import add_digest
 from flyannot.files.hdf5 import concatenation, description, dictionary, header, model, predictions, reading
 from flyannot.files.matrix import open_matrix
 from flyannot.files.text_files import read_json
-from flyannot.images.picture import read_embryo_candidates, read_picture
 from flyannot.jobs.compiled import _remove_damage
 from flyannot.pipeline.runs.configuration import RECORD, read_configuration, read_record
 from flyannot.terms.group_outcomes import outcomes_from_json, read_scores

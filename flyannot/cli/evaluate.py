@@ -1,14 +1,13 @@
 """The command flyannot evaluate, which scores predicted terms."""
 
 from dataclasses import fields
-from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import to_kebab_case
-from flyannot.cli.shared.options import IN_FILE, Command, OutputPath, add_options, seed_option
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options, seed_option
 from flyannot.cli.shared.output import build_execution, print_text
 from flyannot.pipeline.options import EvaluateOptions, RunOptions, Selection
 from flyannot.terms.options import TrainOptions
@@ -28,8 +27,8 @@ from flyannot.terms.options import TrainOptions
     "--output",
     "--json",
     "json_file",
-    type=OutputPath(path_type=Path, dir_okay=False, allow_dash=True),
-    help="Also write the scores to this JSON file. With -, print JSON instead of the table.",
+    type=OUT_FILE,
+    help="Also write the scores to this JSON file.",
 )
 @add_options(
     options=EvaluateOptions,
@@ -54,7 +53,7 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     from flyannot.pipeline.engine.task import run_task
     from flyannot.pipeline.evaluate import ScoresTask, build_evaluation, build_model_evaluation
     from flyannot.pipeline.evaluation import nothing_evaluated_error
-    from flyannot.terms.group_outcomes import format_scores_json, read_scores
+    from flyannot.terms.group_outcomes import read_scores
     from flyannot.terms.table import format_scores
 
     execution = build_execution(run=run)
@@ -66,17 +65,12 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
         evaluation = build_evaluation(
             scored, annotations, options=options, train=train, seed=seed, stage_ranges=selection.stage_range
         )
-    if json_file is None or str(json_file) == "-":
-        result = evaluation.result(execution)
-    else:
+    if json_file:
         run_task(ScoresTask(evaluation, json_file), execution)
         result = read_scores(json_file)
-    is_printed = str(json_file) == "-"
-    print_text(
-        format_scores_json(result).rstrip()
-        if is_printed
-        else format_scores(result, synthetic=result["synthetic"])
-    )
+    else:
+        result = evaluation.result(execution)
+    print_text(format_scores(result, synthetic=result["synthetic"]))
     if nothing := nothing_evaluated_error(result):
         raise nothing
 

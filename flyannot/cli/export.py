@@ -13,12 +13,12 @@ _HELP = """Convert FILE for other tools.
     {formats}
 
     For Excel, use xlsx: Excel turns the stage ranges in a CSV file into dates. anndata needs
-    the package with the same name. Spreadsheets run text that begins with = + - or @, so in csv and tsv
-    such text gets an apostrophe in front. Numbers are not changed.
+    the package with the same name. Spreadsheets run text that begins with = + - or @, so in csv such
+    text gets an apostrophe in front. Numbers are not changed.
 
     \b
     Example:
-        flyannot export predictions.h5 --to tsv -o predictions.tsv
+        flyannot export predictions.h5 --to xlsx -o predictions.xlsx
     """
 _LISTED = "\n    ".join(f"{kind:<12} {' '.join(formats)}" for kind, formats in EXPORTERS.items())
 

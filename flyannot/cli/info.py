@@ -1,4 +1,4 @@
-"""The command flyannot info."""
+"""The command flyannot info, which describes the installation."""
 
 import click
 

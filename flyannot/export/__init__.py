@@ -11,7 +11,6 @@ EXPORTERS = {
         "format of predictions",
         {
             "csv": "flyannot.export.predictions:write_predictions_csv",
-            "tsv": "flyannot.export.predictions:write_predictions_tsv",
             "xlsx": "flyannot.export.predictions:write_predictions_xlsx",
             "anndata": "flyannot.export.data_frames:write_predictions_anndata",
         },

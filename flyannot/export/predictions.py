@@ -1,11 +1,10 @@
-"""Predictions as tables: CSV, TSV, and an Excel workbook.
+"""Predictions as tables: CSV, and an Excel workbook.
 
 Excel guesses what the cells of a CSV mean: 4-6 becomes the 6th of April, letters beyond ASCII break, and a
 decimal comma makes text of 0.36. In a workbook, texts stay texts and numbers stay numbers.
 """
 
 from datetime import datetime
-from functools import partial
 from io import BytesIO
 
 from flyannot.base.errors import InputError
@@ -28,14 +27,11 @@ _NOTES = {
 }  # notes on the headings of the first sheet
 
 
-def write_predictions_csv(stored, stage_ranges, path, *, ids=None, delimiter=","):
+def write_predictions_csv(stored, stage_ranges, path, *, ids=None):
     """Write the table of `flyannot annotate`; a text that a spreadsheet would run gets an apostrophe."""
     columns, rows = predictions_table(stored, stage_ranges, ids)
     with open(path, "w", newline="", encoding="utf-8") as file:
-        write_csv_rows(file, [columns, *rows], delimiter=delimiter)
-
-
-write_predictions_tsv = partial(write_predictions_csv, delimiter="\t")
+        write_csv_rows(file, [columns, *rows])
 
 
 def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):

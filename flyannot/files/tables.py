@@ -186,7 +186,7 @@ def format_table(columns, rows):
     return text.getvalue()
 
 
-def write_csv_rows(file, rows, *, delimiter=","):
+def write_csv_rows(file, rows):
     """Write rows to an open text file as CSV.
 
     A cell that a spreadsheet would run as a formula is written with a leading apostrophe.
@@ -195,9 +195,8 @@ def write_csv_rows(file, rows, *, delimiter=","):
     ----------
     file : open text file
     rows : iterable of rows, each an iterable of values
-    delimiter : str, the separator of the cells
     """
-    writer = csv.writer(file, lineterminator="\n", delimiter=delimiter)
+    writer = csv.writer(file, lineterminator="\n")
     for row in rows:
         cells = map(str, row)
         writer.writerow([f"'{c}" if _NEEDS_GUARD.match(c) and not _NUMBER.fullmatch(c) else c for c in cells])

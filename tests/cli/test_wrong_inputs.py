@@ -100,18 +100,6 @@ def test_every_wrong_input_is_refused_in_one_line(flyannot, workplace, limited, 
     assert not faults, "\n".join(faults)
 
 
-def test_a_picture_whose_name_begins_with_a_dash_is_no_option(flyannot, workplace):
-    shutil.copy("embryo.png", "-dash.png")
-    flyannot("annotate blastoderm -dash.png -o one.h5", code=0)
-    flyannot("annotate blastoderm embryo.png -o other.h5", code=0)
-    one, other = (Path(name).read_text() for name in ("one.csv", "other.csv"))
-    assert one.replace("'-dash.png", "embryo.png").replace("-dash.png", "embryo.png") == other
-    flyannot("explain blastoderm -dash.png", code=0)
-    Path("--force").touch()
-    assert "No such option" in flyannot("annotate blastoderm -absent.png -o a.h5", code=2).err
-    flyannot("annotate blastoderm embryo.png --force -o other.h5", code=0)  # an option stays an option
-
-
 def test_explain_takes_the_stage_range_as_annotate_does(flyannot, workplace):
     assert "syn" not in flyannot("explain blastoderm embryo.png", code=0).err
     for command, out in (("annotate", "-o a.h5"), ("explain", "")):

@@ -206,11 +206,10 @@ def test_annotate_writes_the_ids_beside_the_terms(own_chain, obo_of_chain, flyan
 
 def test_exports_carry_the_ids(chain, obo_of_chain, tmp_path, flyannot):
     obo, ids = obo_of_chain
-    for to in ("tsv", "anndata"):
+    for to in ("csv", "anndata"):
         named = {"P": chain.predictions, "O": obo, "OUT": tmp_path / f"p.{to}"}
         assert flyannot(f"export P --to {to} --ontology O -o OUT", **named).code == 0
-    with open(tmp_path / "p.tsv", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+    rows = rows_of_csv(tmp_path / "p.csv")
     assert rows and all(row["term_id"] == ids[row["term"]] for row in rows)
     found = anndata.read_h5ad(tmp_path / "p.anndata")
     assert found.var["term_id"].tolist() == [ids[term] for term in found.var_names]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
+from flyannot.images.picture import read_grey
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.dataset.folder import read_images
@@ -18,7 +19,6 @@ from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
 from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.options import ExtractOptions, sorted_patch_sizes
-from flyannot.images.picture import read_grey
 from flyannot.images.sift import mirror_descriptors
 from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.explain import explain

@@ -7,12 +7,12 @@ import imagecodecs
 import numpy as np
 import pytest
 import tifffile
+from flyannot.images.picture import read_picture
 from PIL import Image
 
 from benchmarks.workers import peak_mb
 from flyannot.images import normalise
 from flyannot.images.image_file import decode_image
-from flyannot.images.picture import read_picture
 from flyannot.images.unreadable import MAX_PIXELS, UnusableImage
 from tests.images.picture_files import embryo, encoded, luma, png_chunk
 

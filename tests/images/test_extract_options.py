@@ -6,6 +6,7 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 import pytest
+from flyannot.images.picture import read_embryo, read_embryo_in_colour, read_grey
 from PIL import Image
 
 from flyannot.base.errors import DataError, InputError
@@ -16,7 +17,6 @@ from flyannot.files.hdf5.header import content_digest
 from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions
-from flyannot.images.picture import read_embryo, read_embryo_in_colour, read_grey
 from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.explain import explain
 from flyannot.pipeline.options import ReportOptions

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
+from flyannot.images.picture import read_picture
 from PIL import Image
 
 from benchmarks.workers import peak_mb
 from flyannot.base.errors import InputError
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.address import TURNS, Axis, choose_plane, image_path, split_address, split_rotation
-from flyannot.images.picture import read_picture
 from flyannot.images.unreadable import UnusableImage
 from tests.images.picture_files import embryo
 

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import tifffile
+from flyannot.images.picture import read_picture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,6 @@ from benchmarks.workers import peak_mb
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.image_file import image_files
 from flyannot.images.ome_tiff import parse_ome
-from flyannot.images.picture import read_picture
 from flyannot.images.unreadable import UnusableImage
 from tests.images.picture_files import embryo, encoded
 

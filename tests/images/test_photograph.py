@@ -3,6 +3,7 @@
 import cv2
 import numpy as np
 import pytest
+from flyannot.images.picture import read_picture
 from PIL import Image
 
 from flyannot.files.hdf5.reading import open_stored_file
@@ -10,7 +11,6 @@ from flyannot.images.geometry import border_values
 from flyannot.images.grey_levels import LUMA
 from flyannot.images.image_file import decode_image
 from flyannot.images.photograph import cut_out_embryo, find_embryos
-from flyannot.images.picture import read_picture
 from flyannot.images.registration import embryo_mask
 from tests.images.test_registration import egg, grey_levels, places_on_egg
 from tests.small_embryos import rows_of_csv

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flyannot.images.picture import read_grey
 from PIL import Image
 
 from flyannot.base.stage_ranges import STAGE_RANGES
@@ -13,7 +14,6 @@ from flyannot.dataset.synthetic.generate import draw_group, render_group_image
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.image_file import decode_image
-from flyannot.images.picture import read_grey
 from flyannot.images.quality import picture_warnings, standard_warnings
 from flyannot.terms.unlikeness import UNLIKE_WORDS
 from tests.images.picture_files import embryo

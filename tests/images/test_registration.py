@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import skimage.data
+from flyannot.images.picture import EITHER_WAY, read_embryo
 from PIL import Image
 
 from flyannot.images import registration
 from flyannot.images.geometry import STANDARD_PX, distance_transform
 from flyannot.images.options import ExtractOptions
 from flyannot.images.pattern import ellipse_mask, render_patterns
-from flyannot.images.picture import EITHER_WAY, read_embryo
 
 AXIS = ExtractOptions(register="axis")
 ORIENT = ExtractOptions(register="axis", orient=True)

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from flyannot.images.picture import read_embryo, read_grey
 from PIL import Image
 from scipy import ndimage
 
@@ -18,7 +19,6 @@ from flyannot.images.pattern import (
     render_patterns,
     smooth_body_mask,
 )
-from flyannot.images.picture import read_embryo, read_grey
 from tests.images.picture_files import luma
 
 BLUE, BROWN = (60, 80, 190), (128, 75, 40)

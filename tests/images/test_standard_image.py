@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 import pytest
+from flyannot.images.picture import read_grey
 from PIL import Image
 
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.picture import read_grey
 from flyannot.images.quality import picture_warnings
 from flyannot.images.unreadable import UnusableImage
 from tests.images.picture_files import ENCODINGS, embryo, encoded, luma

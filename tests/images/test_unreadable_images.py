@@ -9,11 +9,11 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import tifffile
+from flyannot.images.picture import read_grey
 from PIL import Image, ImageFile
 
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.image_file import decode_image
-from flyannot.images.picture import read_grey
 from flyannot.images.unreadable import MAX_PIXELS, UnusableImage, count_jpeg_scans, require_whole_file
 from tests.bombs import small_tiff
 from tests.images.picture_files import ENCODINGS, embryo, encoded, luma, png, png_chunk

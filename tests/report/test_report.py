@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.metrics import roc_curve
 
 from flyannot.base.errors import WriteError
 from flyannot.base.stage_ranges import STAGE_RANGES
@@ -19,85 +18,18 @@ from flyannot.jobs.executor import Executor, _Pace
 from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import AnnotateOptions
-from flyannot.report import curves
 from flyannot.report import page as page_module
-from flyannot.report.curves import (
-    GRID,
-    confidence_band,
-    precision_curves,
-    reliability_curve,
-    roc_curves,
-)
 from flyannot.report.drawing import pack_map, trace_outline
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import to_script_json, write_page
+from flyannot.report.scores_section import reliability_curve
 from flyannot.terms.answers import UNDETERMINED, read_group_predictions
-from flyannot.terms.bootstrap import bootstrap_gene_weights
-from flyannot.terms.metrics import auc, average_precision
 from tests.report.pages_read import groups_of, index_json, index_of, make_report, tree_of, without_scripts
 from tests.report.small_pages import NASTY, entries, nasty_entries, nasty_page, write_groups
 from tests.report.small_pages import shown as shown_picture
 from tests.small_embryos import rows_of_csv
 
-# --- curves and calibration ---
-
-
-def evaluated(rng, n=80):
-    """Draw values with ties, truth and folds."""
-    truth = rng.random(n) < 0.35
-    return np.round(rng.normal(size=n) + truth, 1), truth, rng.integers(0, 4, n)
-
-
-def test_areas_under_the_curves_are_the_auc_and_the_average_precision(rng, monkeypatch):
-    monkeypatch.setattr(curves, "GRID", np.linspace(0, 1, 20001))
-    for _ in range(5):
-        values, truth, folds = evaluated(rng)
-        ones = np.ones((1, len(values)), int)
-        area = np.trapezoid(roc_curves(values, truth, folds, ones)[0], curves.GRID)
-        assert area == pytest.approx(auc(values, truth, folds), abs=1e-3)
-        apart = values + 1e-6 * rng.random(len(values))  # equal values are one threshold here, and not there
-        precision = precision_curves(apart, truth, 0 * folds, ones)[0][1:].mean()
-        assert precision == pytest.approx(average_precision(apart, truth), abs=2e-3)
-
-
-def test_a_roc_curve_of_one_fold_is_scikit_learns(rng):
-    values, truth, folds = evaluated(rng)
-    x, y, _ = roc_curve(truth, values, drop_intermediate=False)
-    mine = roc_curves(values, truth, 0 * folds, np.ones((1, len(values)), int))[0]
-    np.testing.assert_allclose(mine, np.interp(GRID, x, y), atol=1e-12)
-
-
-def test_a_weight_counts_a_group_as_often(rng):
-    values, truth, folds = evaluated(rng, 30)
-    weights = rng.integers(0, 3, (1, 30))
-    repeated = np.repeat(np.arange(30), weights[0])
-    ones = np.ones((1, len(repeated)), int)
-    for draw in (roc_curves, precision_curves):
-        once = draw(values[repeated], truth[repeated], folds[repeated], ones)
-        np.testing.assert_allclose(draw(values, truth, folds, weights), once, atol=1e-12)
-
-
-def test_resamples_draw_genes_as_a_whole_and_the_band_holds_the_curve(rng):
-    genes = rng.integers(0, 25, 80).astype(str)
-    (weights,) = bootstrap_gene_weights(genes, n_samples=curves.N_RESAMPLES)
-    assert (weights[0] == 1).all()
-    for gene in np.unique(genes):
-        assert (np.ptp(weights[:, genes == gene], axis=1) == 0).all()
-    y, low, high = confidence_band(roc_curves(*evaluated(rng), weights))
-    inside = (low - 1e-9 <= y) & (y <= high + 1e-9)
-    assert inside.all() and (high - low).max() > 0.05
-
-
-def test_a_band_is_of_the_resamples_that_are_defined_and_without_them_there_is_none(rng):
-    heights = rng.random((9, len(curves.GRID)))
-    heights[[3, 7]] = np.nan
-    curve, *band = confidence_band(heights)
-    low, middle, high = np.nanpercentile(heights[1:], (2.5, 50, 97.5), axis=0)
-    for edge, twin in zip(band, (low, high)):
-        np.testing.assert_array_equal(edge, np.clip(curve + twin - middle, 0, 1))
-    heights[1:] = np.nan
-    curve, *band = confidence_band(heights)
-    assert np.isfinite(curve).all() and np.isnan(band).all()
+# --- calibration ---
 
 
 def test_reliability_of_honest_and_of_boastful_probabilities(rng):

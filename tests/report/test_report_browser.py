@@ -52,19 +52,6 @@ def test_scores_filter_by_term_and_stage_range(view):
     assert sorted(column(view, 2)) == sorted(every)
 
 
-def test_a_term_shows_its_curves_and_the_mean_comes_back(view):
-    assert view.inner_text("#curves-place h4").startswith("Mean of")
-    assert view.locator("#curves-place svg .chance").count() == 2, "as the sentence above says"
-    button = view.locator("#scores-table button.link:visible").first
-    term = button.inner_text()
-    button.click()
-    assert view.inner_text("#curves-place h4").lower().startswith(term.lower())
-    assert view.locator("#curves-place svg").count() == 2
-    assert view.evaluate("document.activeElement.tagName") == "H4", "a screen reader follows"
-    view.click("#curves-all")
-    assert view.inner_text("#curves-place h4").startswith("Mean of")
-
-
 _COLOURED = """all => all.map((one) => one.getContext("2d").getImageData(0, 0, one.width, one.height).data
     .filter((level, i) => i % 4 === 3 && level > 9).length)"""
 
@@ -151,6 +138,5 @@ def test_text_from_tables_is_shown_and_never_run(browser, tmp_path, rng):
         view.on("dialog", lambda dialog: pytest.fail(f"a script was run: {dialog.message}"))
         assert view.inner_text("h1") == NASTY
         assert view.inner_text("#gene h3") == f"{NASTY}, stage range 4-6"
-        view.locator("#scores-table button.link").first.click()
-        assert NASTY in view.inner_text("#curves-place h4")
+        assert NASTY in view.inner_text("#scores-table tbody th")
         assert NASTY in view.locator("#gene tbody th").first.inner_text()

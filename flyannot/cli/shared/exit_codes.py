@@ -18,7 +18,7 @@ from flyannot.base.errors import FlyannotError, InputError, WriteError, did_you_
 from flyannot.base.system import ENDING_SIGNALS, exit_immediately, start_interrupting, stop_interrupting
 from flyannot.cli.shared.messages import install_log_handler, is_debugging, print_error
 
-COMPLETION = "_FLYANNOT_COMPLETE"  # a shell sets this variable to ask for completions
+_COMPLETION = "_FLYANNOT_COMPLETE"  # a shell sets this variable to ask for completions
 SKIPPED = 3  # done, but some images were skipped
 _MAX_LENGTH = 1000  # characters of a line of a message, which may quote a damaged file
 _MAX_LINES = 100
@@ -32,7 +32,7 @@ class Interrupted(BaseException):
 
 def run_click_group(group):
     """Run a click group on this process's arguments and return the exit code."""
-    if COMPLETION not in os.environ:  # a shell would take messages for completions
+    if _COMPLETION not in os.environ:  # a shell would take messages for completions
         install_log_handler()
     install_signal_handlers()
     try:
@@ -82,7 +82,7 @@ def _run(group):
             prog_name="flyannot",
             standalone_mode=False,
             auto_envvar_prefix="FLYANNOT",
-            complete_var=COMPLETION,
+            complete_var=_COMPLETION,
         )
         sys.stdout.flush()
         return code if isinstance(code, int) else 0

@@ -24,7 +24,7 @@ class OutputPath(click.Path):
     """The click type of a path that a command writes; other path types are inputs."""
 
     def convert(self, value, param, ctx):
-        if str(value) == "-" and not self.allow_dash:
+        if str(value) == "-":
             raise InputError("an output goes to a file, not to the terminal", fix="give a file")
         return super().convert(value, param, ctx)
 
@@ -38,22 +38,7 @@ _MAX_METAVAR_WIDTH = 30  # characters; a longer list of choices is moved into th
 
 
 class Command(DocumentedCommand):
-    """The base of all commands, which refuses an output path that would replace an input file.
-
-    An argument such as -dash.png, which a shell makes of *.png, is a path if it is no option and such a file
-    exists.
-    """
-
-    def parse_args(self, ctx, args):
-        """Parse the arguments of the command."""
-        names = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
-
-        def is_path(word):
-            """Return whether a word that begins with a dash is a path."""
-            is_dashed = word.startswith("-") and word.strip("-")
-            return is_dashed and word.partition("=")[0] not in names and os.path.lexists(word)
-
-        return super().parse_args(ctx, [f"./{word}" if is_path(word) else word for word in args])
+    """The base of all commands, which refuses an output path that would replace an input file."""
 
     def invoke(self, ctx):
         """Run the command while its input files are protected from being overwritten.

@@ -2,7 +2,7 @@
 const Address = (() => {
   const { chosen, index, byId } = Page;
   const { keyOf, pane, list, numberOfKey, choose, drawList, show, setReading } = Groups;
-  const { scores, showCurves, sortScores, filterScores } = Scores;
+  const { scores, sortScores, filterScores } = Scores;
   const { showBeside } = SideBySide;
 
   // Each control has a word in the address.
@@ -16,7 +16,6 @@ const Address = (() => {
     for (const control of controls)
       if (valueOf(control) !== atFirst.get(control)) chosenWords.set(control.dataset.word, valueOf(control));
     if (chosen.sorted) chosenWords.set("sort", chosen.sorted);
-    if (chosen.curves) chosenWords.set("curves", chosen.curves);
     if (chosen.alike >= 0) chosenWords.set("like", keyOf(index.groups[chosen.alike]));
     if (chosen.alike >= 0 && chosen.asked !== "lacks") chosenWords.set("asked", chosen.asked);
     const isReading = document.body.classList.contains("reading");
@@ -44,7 +43,6 @@ const Address = (() => {
       sortScores(given.get("sort") || "");
       filterScores();
     }
-    showCurves(given.get("curves") || "", false);
     if (!list) return;
     const g = numberOfKey.get(given.get("open"));
     chosen.alike = numberOfKey.get(given.get("like")) ?? -1;

@@ -12,7 +12,6 @@ const Page = (() => {
     asked: "lacks", // which of them: "lacks" or "has", and a term after a space for this term only
     beside: [], // keys of the groups that are side by side
     sorted: "", // the column by which the scores are sorted, such as "2-descending"
-    curves: "", // the identifier of the term whose curves are shown
   };
   const counted = (number, one, many = one + "s") =>
     number.toLocaleString("en") + " " + (number === 1 ? one : many);

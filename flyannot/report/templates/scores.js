@@ -1,4 +1,4 @@
-// --- The table of scores, to sort and to filter, and the curves of a term. ---
+// --- The table of scores, to sort and to filter. ---
 const Scores = (() => {
   const { byId, chosen, counted } = Page;
 
@@ -48,20 +48,6 @@ const Scores = (() => {
     }
     byId("scores-count").textContent = counted(shown, "term");
   }
-  function showCurves(id, move) {
-    const template = Array.from(document.querySelectorAll("template[data-curves]")).find(
-      (one) => one.dataset.curves === id,
-    );
-    const place = byId("curves-place");
-    if (!template || !place) return;
-    chosen.curves = id;
-    place.replaceChildren(template.content.cloneNode(true));
-    byId("curves-all").hidden = id === "";
-    if (move) {
-      byId("curves").scrollIntoView();
-      place.querySelector("h4").focus({ preventScroll: true });
-    }
-  }
   if (scores) {
     byId("scores-unevaluated").checked = !scores.querySelector("tr[data-evaluated='1']");
     for (const id of ["scores-search", "scores-stage", "scores-unevaluated"]) {
@@ -80,19 +66,7 @@ const Scores = (() => {
         Address.remember();
       });
     });
-    scores.addEventListener("click", (event) => {
-      const button = event.target.closest("button[data-curves]");
-      if (button) {
-        showCurves(button.dataset.curves, true);
-        Address.remember();
-      }
-    });
   }
-  if (byId("curves-all"))
-    byId("curves-all").addEventListener("click", () => {
-      showCurves("", true);
-      Address.remember();
-    });
 
-  return { scores, sortScores, filterScores, showCurves };
+  return { scores, sortScores, filterScores };
 })();
