@@ -21,8 +21,8 @@ from flyannot.encode.groups import InMemoryFeatures
 from flyannot.encode.options import GridType
 from flyannot.files.digest import json_digest
 from flyannot.files.text_files import read_toml
+from flyannot.images.embryo import read_grey
 from flyannot.images.geometry import resize_image
-from flyannot.images.picture import read_grey
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.images import image_columns, images_digest, sort_images
 from flyannot.pipeline.engine.step import StepRequest

@@ -19,7 +19,6 @@ from tempfile import TemporaryDirectory
 import h5py
 import numpy as np
 import tifffile
-from flyannot.images.picture import read_embryo_candidates, read_picture
 from PIL import Image, ImageDraw
 
 from flyannot.base.errors import FlyannotError
@@ -31,6 +30,8 @@ from flyannot.files.digest import add_digest
 from flyannot.files.hdf5 import concatenation, description, dictionary, header, model, predictions, reading
 from flyannot.files.matrix import open_matrix
 from flyannot.files.text_files import read_json
+from flyannot.images.embryo import Embryo, open_picture, read_picture
+from flyannot.images.options import ExtractOptions
 from flyannot.jobs.compiled import _remove_damage
 from flyannot.pipeline.runs.configuration import RECORD, read_configuration, read_record
 from flyannot.terms.group_outcomes import outcomes_from_json, read_scores
@@ -502,11 +503,12 @@ def read_shown(path):
 
 
 def pictures(path):
-    """Read a picture in grey and in colour, and as a photograph of several embryos."""
-    for read in (lambda: read_picture(path, "L"), lambda: read_embryo_candidates(path)):
+    """Read a picture as that of one embryo, and as a photograph of several embryos."""
+    with open_picture(path) as opened:
+        opened.digest(path)
         with suppress(FlyannotError):
-            read()
-    read_picture(path, "RGB")
+            opened.find_embryos(path)
+        Embryo(opened.read_picture(path)).view(ExtractOptions(register="axis"))
 
 
 def evaluated(path):
@@ -546,7 +548,7 @@ def long_table():
 
 HONEST = {  # files that must be read: suffix, reader and bytes
     "a drawing": ("png", pictures, drawing),
-    "a photograph": ("jpg", lambda path: read_picture(path, "RGB"), photograph),
+    "a photograph": ("jpg", read_picture, photograph),
     "a table": ("csv", read_images, long_table),
     "a workbook": ("xlsx", read_rows, lambda: xlsx("")),
 }

@@ -12,8 +12,8 @@ from flyannot.dataset.importers.wu2016 import read_patterns
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.files.atomic_file import write_text
+from flyannot.images.embryo import read_grey
 from flyannot.images.pattern import render_patterns
-from flyannot.images.picture import read_grey
 
 PATTERNS = "real patterns of Wu et al. 2016, drawn as pictures"
 _N_GENES, _MAX_IMAGES = 40, 2  # of synthetic embryos: where there are no images, and of a gene

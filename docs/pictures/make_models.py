@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image
 from second_laboratory import second_laboratory_table
 
+from flyannot.base.quality_warnings import QualityWarning
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_annotations, read_images, write_images_csv
 from flyannot.encode.groups import InMemoryFeatures, group_features, group_images, normalise_features
@@ -27,9 +28,10 @@ from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.supplied import STAGE_MODEL
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.images.address import split_address
+from flyannot.images.embryo import Embryo, read_picture
 from flyannot.images.options import ExtractOptions
-from flyannot.images.picture import EITHER_WAY, read_embryo
-from flyannot.pipeline.stage_model import STORED_UNDER, UNEVEN, contradicted, log_odds, rate_picture
+from flyannot.images.quality import EITHER_WAY
+from flyannot.pipeline.stage_model import STORED_UNDER, UNEVEN, RatedEmbryo, contradicted, log_odds
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval
 from flyannot.terms.metrics import concordant_pairs
 from flyannot.terms.model import fit_model
@@ -239,7 +241,7 @@ def unlike_table(images, others, simulated):
         names, ranks, texts = (
             stored.read_array(STAGE_RANGE, name) for name in ("image", "unlikeness", "quality_warnings")
         )
-    unlike, uneven = np.asarray(ranks) > UNLIKE, np.array([UNEVEN in text for text in texts])
+    unlike, uneven = np.asarray(ranks) > UNLIKE, np.array([str(UNEVEN) in text for text in texts])
     another = np.array([name in others for name in names])
     both = unlike | uneven
     columns = np.stack([unlike, uneven, another, both, both | another])
@@ -260,7 +262,8 @@ def unlike_table(images, others, simulated):
     annotations, counts = read_annotations(WORK / "embryos"), Counter()
     for image in read_images(simulated):
         is_striped = PAIR_RULE in (annotations.terms_of(image.gene, STAGE_RANGE, image.fbgn) or ())
-        counts[is_striped, rate_picture(image.address).is_uneven] += 1
+        embryo = RatedEmbryo(Embryo(read_picture(image.address)))
+        counts[is_striped, UNEVEN in embryo.stage_warnings(STAGE_RANGE)] += 1
     n, n_striped = counts.total(), counts[True, True] + counts[True, False]
     yield (
         f"\nOf {n:,} simulated photographs of stage range 4-6 {counts[True, True] + counts[False, True]} are "
@@ -289,10 +292,13 @@ def orientation(images):
         picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if is_mirrored else picture
         picture = picture.transpose(Image.Transpose.FLIP_TOP_BOTTOM) if is_upside_down else picture
         picture.save(folder / "turned.png")
-        grey, warnings = read_embryo(folder / "turned.png", asked)
-        wanted = read_embryo(image.file, plain)[0][:: -1 if is_upside_down else 1]
+        view = Embryo(read_picture(folder / "turned.png")).view(asked)
+        grey = view.grey
+        wanted = Embryo(read_picture(image.file)).view(plain).grey[:: -1 if is_upside_down else 1]
         is_right = np.abs(grey - wanted).mean() < np.abs(grey[:, ::-1] - wanted).mean()
-        counts["undecided" if EITHER_WAY in warnings else "correct" if is_right else "wrong"] += 1
+        counts[
+            "undecided" if QualityWarning(EITHER_WAY) in view.warnings else "correct" if is_right else "wrong"
+        ] += 1
     yield f"Of {len(images)} photographs turned at random: " + ", ".join(
         f"{counts[word]} {word}" for word in ("correct", "wrong", "undecided")
     )

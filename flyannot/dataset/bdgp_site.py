@@ -128,7 +128,7 @@ def validate_downloaded_image(path):
 
     The file may have any suffix.
     """
-    from flyannot.images.picture import read_grey
+    from flyannot.images.embryo import read_grey
     from flyannot.images.unreadable import UnusableImage
 
     found = recognise_file(path).name

@@ -12,9 +12,9 @@ from flyannot.base.errors import InputError
 from flyannot.base.options import IntegerType, require_number
 from flyannot.encode.encoder import Encoder
 from flyannot.estimators.image_patches import ImagePatches
+from flyannot.images.embryo import read_grey
 from flyannot.images.grey_levels import WHITE
 from flyannot.images.options import STRIDE_PX, ExtractOptions
-from flyannot.images.picture import read_grey
 from flyannot.images.sift import N_FEATURES, normalise_descriptors
 
 Images = Sequence[ArrayLike | str | os.PathLike[str]] | NDArray[Any]

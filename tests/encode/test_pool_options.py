@@ -5,7 +5,6 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
-from flyannot.images.picture import read_grey
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.dataset.folder import read_images

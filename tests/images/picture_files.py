@@ -7,6 +7,8 @@ import zlib
 import numpy as np
 from PIL import Image
 
+from flyannot.images.embryo import Embryo, read_picture
+
 ENCODINGS = {
     "png": {"format": "PNG"},
     "bmp": {"format": "BMP"},
@@ -52,6 +54,12 @@ def png(*chunks, size=(16, 16), bits=8, kind=2, rows=b""):
     start = png_chunk(b"IHDR", struct.pack(">IIBBBBB", *size, bits, kind, 0, 0, 0))
     end = png_chunk(b"IDAT", zlib.compress(rows, 1)) + png_chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + start + b"".join(chunks) + end
+
+
+def view(address, options):
+    """Return the EmbryoView of the picture at an address."""
+    picture = read_picture(address, options.plane)
+    return Embryo(picture, is_cut_out=options.multiple_embryos).view(options)
 
 
 def luma(colours):

@@ -6,24 +6,25 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 import pytest
-from flyannot.images.picture import read_embryo, read_embryo_in_colour, read_grey
 from PIL import Image
 
 from flyannot.base.errors import DataError, InputError
+from flyannot.base.quality_warnings import format_warnings
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.files.hdf5.header import content_digest
 from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
+from flyannot.images.embryo import read_grey
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions
+from flyannot.images.shown import encode_jpeg
 from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.explain import explain
 from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.pool import pool_images_task, pool_task
 from flyannot.report.build import ReportTask
-from flyannot.report.drawing import encode_jpeg
-from tests.images.picture_files import luma
+from tests.images.picture_files import luma, view
 from tests.small_embryos import POOL, Chain, make, make_files, rows_of_csv
 
 AXIS = ExtractOptions(register="axis", stride_px=16)
@@ -127,7 +128,7 @@ def test_an_explanation_draws_what_was_described(made):
     if made.name == "photographs":
         assert [image.name for image in explanation.images] == [f"{gene}.png#1", f"{gene}.png#2"]
     for image, grey in zip(explanation.images, explanation.greys, strict=True):
-        np.testing.assert_array_equal(grey, read_embryo(image.address, OPTIONS[made.name])[0])
+        np.testing.assert_array_equal(grey, view(image.address, OPTIONS[made.name]).grey)
 
 
 def test_they_do_not_mix_with_other_images(made, chain, tmp_path):
@@ -163,9 +164,9 @@ def test_a_channel_that_nobody_knows_is_refused(own_chain):
 @only["axis"]
 def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(made):
     blank = made.images[-1]
-    grey, warnings = read_embryo(blank.path, AXIS)
-    np.testing.assert_array_equal(grey, read_grey(blank.path))
-    assert warnings == "blank, not registered: nothing stands out from the background"
+    found = view(blank.path, AXIS)
+    np.testing.assert_array_equal(found.grey, read_grey(blank.path))
+    assert format_warnings(found.warnings) == "blank, not registered: nothing stands out from the background"
     assert f"check: blank, 1 image: {blank.name}\n" in made.summary
     assert f"check: not registered, 1 image: {blank.name} (nothing stands out" in made.summary
     for path in (made.chain.descriptors, made.chain.features):
@@ -181,14 +182,13 @@ def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(made):
 @only["axis"]
 def test_the_report_shows_the_embryo_as_it_was_described(made, tmp_path):
     """Compare the luma of the registered colours with the registered luma."""
-    path = made.images[0].path
-    grey = read_embryo(path, AXIS)[0]
-    assert np.abs(luma(read_embryo_in_colour(path, AXIS)) - grey).mean() < 0.3
-    (tmp_path / "e.jpg").write_bytes(encode_jpeg(read_embryo_in_colour(path, AXIS)))
+    grey, _, shown = view(made.images[0].path, AXIS)
+    assert np.abs(luma(shown) - grey).mean() < 0.3
+    (tmp_path / "e.jpg").write_bytes(encode_jpeg(shown))
     with Image.open(tmp_path / "e.jpg") as picture:
         assert picture.size == STANDARD_PX[::-1] and picture.mode == "RGB"
         assert np.abs(np.asarray(picture.convert("L"), float) - grey).mean() < 5
-    assert encode_jpeg(read_embryo_in_colour(made.images[-1].path, AXIS))
+    assert encode_jpeg(view(made.images[-1].path, AXIS).shown)
 
 
 @only["photographs"]

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from flyannot.images.picture import read_picture
 from PIL import Image
 
 from benchmarks.workers import peak_mb
 from flyannot.base.errors import InputError
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.address import TURNS, Axis, choose_plane, image_path, split_address, split_rotation
+from flyannot.images.embryo import read_picture
 from flyannot.images.unreadable import UnusableImage
 from tests.images.picture_files import embryo
 
@@ -114,7 +114,7 @@ def test_a_plane_is_chosen_by_number_or_by_name_and_its_used_bits_are_its_range(
         (f"{path}#z=2#c=2", ()),
         (f"{path}#z=2", ("channel=2", "z=1")),  # what the address says comes first
     ):
-        np.testing.assert_allclose(read_picture(address, "L", planes), expected, rtol=1e-6)
+        np.testing.assert_allclose(read_picture(address, planes), expected, rtol=1e-6)
 
 
 def test_one_picture_needs_no_choice_and_is_read_as_any_other(tmp_path):
@@ -123,11 +123,9 @@ def test_one_picture_needs_no_choice_and_is_read_as_any_other(tmp_path):
     tifffile.imwrite(tmp_path / "a.ome.tif", colours, photometric="rgb", metadata={"axes": "YXS"})
     tifffile.imwrite(tmp_path / "grey.ome.tif", colours[..., 0], metadata={"axes": "YX"}, compression="zlib")
     czi(tmp_path / "a.czi", [colours])
-    for mode in ("L", "RGB"):
-        expected = read_picture(tmp_path / "plain.png", mode)
-        for name in ("a.ome.tif", "a.czi"):
-            np.testing.assert_array_equal(read_picture(tmp_path / name, mode, ("z=1",)), expected)
-        np.testing.assert_array_equal(read_picture(tmp_path / "grey.ome.tif", mode), colours[..., 0])
+    for name in ("plain.png", "a.ome.tif", "a.czi"):
+        np.testing.assert_array_equal(read_picture(tmp_path / name, ("z=1",)), colours)
+    np.testing.assert_array_equal(read_picture(tmp_path / "grey.ome.tif"), colours[..., 0])
 
 
 @pytest.mark.parametrize("bits", [None, 11])
@@ -137,10 +135,10 @@ def test_where_nothing_is_said_or_a_level_is_above_it_a_camera_that_holds_the_le
 ):
     planes = brighter * stack()
     path = ome_tiff(tmp_path / "a.ome.tif", planes, bits=bits)
-    level = read_picture(path, "L", ("z=2", "channel=2"))[0, 0]
+    level = read_picture(path, ("z=2", "channel=2"))[0, 0]
     assert level == pytest.approx(brighter * SECOND_Z_AND_CHANNEL * 255 / white)
     tifffile.imwrite(tmp_path / "plain.tif", planes[1, 1])
-    assert read_picture(tmp_path / "plain.tif", "L")[0, 0] == level
+    assert read_picture(tmp_path / "plain.tif")[0, 0] == level
 
 
 @pytest.mark.parametrize(
@@ -155,7 +153,7 @@ def test_planes_that_are_only_claimed_take_no_memory(claim, tmp_path):
     tifffile.imwrite(tmp_path / "a.tif", embryo()[..., 0], description=about, metadata=None)
     before = peak_mb()
     with pytest.raises(UnusableImage, match="it claims .* planes, more than 100,000|too large|do not fit"):
-        read_picture(tmp_path / "a.tif", "L")
+        read_picture(tmp_path / "a.tif")
     assert peak_mb() - before < 50
 
 
@@ -163,9 +161,9 @@ def test_scenes_are_counted_from_one(tmp_path):
     left, right = embryo(), 255 - embryo()
     path = czi(tmp_path / "a.czi", [left, right])
     with pytest.raises(UnusableImage, match="it contains several pictures: 2 scenes"):
-        read_picture(path, "RGB")
+        read_picture(path)
     for number, colours in enumerate((left, right), 1):
-        np.testing.assert_array_equal(read_picture(f"{path}#scene={number}", "RGB"), colours)
+        np.testing.assert_array_equal(read_picture(f"{path}#scene={number}"), colours)
 
 
 def test_of_a_pyramid_the_full_size_is_read(tmp_path):
@@ -174,7 +172,7 @@ def test_of_a_pyramid_the_full_size_is_read(tmp_path):
         about = {"photometric": "rgb", "tile": (128, 128)}
         file.write(colours, subifds=1, metadata={"axes": "YXS"}, **about)
         file.write(colours[::2, ::2], subfiletype=1, **about)
-    np.testing.assert_array_equal(read_picture(tmp_path / "a.ome.tif", "RGB"), colours)
+    np.testing.assert_array_equal(read_picture(tmp_path / "a.ome.tif"), colours)
 
 
 @pytest.mark.parametrize("module", ["liffile", "pylibCZIrw.czi"])
@@ -182,7 +180,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(module, tm
     path, _ = written("lif" if module == "liffile" else "czi", tmp_path)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match="which is not installed") as caught:
-        read_picture(path, "L")
+        read_picture(path)
     assert caught.value.fix == "pip install 'flyannot[microscopy]'"
 
 
@@ -192,7 +190,7 @@ def test_a_file_that_is_cut_short_is_refused(format, part, tmp_path):
     path, _ = written(format, tmp_path)
     path.write_bytes(path.read_bytes()[: int(part * path.stat().st_size)])
     with pytest.raises(UnusableImage):
-        read_picture(path, "L", ("z=2", "channel=3"))
+        read_picture(path, ("z=2", "channel=3"))
 
 
 def test_a_name_that_looks_like_an_address_is_a_file_if_it_is_there(tmp_path):

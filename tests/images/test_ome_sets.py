@@ -7,14 +7,16 @@ import warnings
 import numpy as np
 import pytest
 import tifffile
-from flyannot.images.picture import read_picture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.workers import peak_mb
+from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.images.image_file import image_files
+from flyannot.images.address import split_address
+from flyannot.images.embryo import open_picture, read_picture
 from flyannot.images.ome_tiff import parse_ome
+from flyannot.images.tiff_file import find_sisters
 from flyannot.images.unreadable import UnusableImage
 from tests.images.picture_files import embryo, encoded
 
@@ -78,9 +80,21 @@ def ome_set(request, tmp_path):
 def reason(address):
     """Return why a picture is refused, which is one line that names the file."""
     with pytest.raises(UnusableImage) as caught:
-        read_picture(address, "L")
+        read_picture(address)
     assert "\n" not in caught.value.message and str(address).partition("#")[0] in caught.value.message
     return caught.value.reason
+
+
+def digest(address):
+    """Return the digest of the picture at an address."""
+    with open_picture(split_address(address)[0]) as opened:
+        return opened.digest(address)
+
+
+def digest_of_files(folder, name, *others):
+    """Return the digest of a file that is read together with other files."""
+    own = file_digest(folder / name)
+    return json_digest([own, *([other, file_digest(folder / other)] for other in others)]) if others else own
 
 
 def test_each_plane_is_read_from_its_own_file_without_a_warning(ome_set, capfd, trials):
@@ -90,19 +104,19 @@ def test_each_plane_is_read_from_its_own_file_without_a_warning(ome_set, capfd, 
         warnings.simplefilter("error")
         for name, number in itertools.product(NAMES, range(3)):
             address = f"{folder / name}#{axis}={number + 1}"
-            np.testing.assert_array_equal(read_picture(address, "L"), plane(number))
-            assert image_files(address) == [str(folder / name)] + (
-                [str(folder / NAMES[number])] if name != NAMES[number] else []
-            )
-        assert len(image_files(folder / "A.ome.tif")) == 3, "any plane may be chosen by an option"
+            np.testing.assert_array_equal(read_picture(address), plane(number))
+            others = [] if name == NAMES[number] else [NAMES[number]]
+            assert digest(address) == digest_of_files(folder, name, *others)
+        every_file = digest_of_files(folder, *NAMES)
+        assert digest(folder / "A.ome.tif") == every_file, "any plane may be chosen by an option"
     assert capfd.readouterr() == ("", "")
 
 
 def test_without_a_choice_the_plane_in_the_file_itself_is_read(ome_set):
     folder, axis = ome_set
     for number, name in enumerate(NAMES):
-        np.testing.assert_array_equal(read_picture(folder / name, "L"), plane(number))
-    np.testing.assert_array_equal(read_picture(folder / "A.ome.tif", "L", (f"{axis}=3",)), plane(2))
+        np.testing.assert_array_equal(read_picture(folder / name), plane(number))
+    np.testing.assert_array_equal(read_picture(folder / "A.ome.tif", (f"{axis}=3",)), plane(2))
 
 
 def test_a_file_of_a_set_with_planes_of_its_own_asks_which(tmp_path):
@@ -113,8 +127,8 @@ def test_a_file_of_a_set_with_planes_of_its_own_asks_which(tmp_path):
         tifffile.imwrite(tmp_path / name, stack, description=about, metadata=None, photometric="minisblack")
     path = tmp_path / "B.ome.tif"
     assert "several pictures: 2 scenes, 2 z planes" in reason(path)
-    np.testing.assert_array_equal(read_picture(f"{path}#z=2", "L"), plane(3))
-    np.testing.assert_array_equal(read_picture(f"{path}#z=2#scene=1", "L"), plane(1))
+    np.testing.assert_array_equal(read_picture(f"{path}#z=2"), plane(3))
+    np.testing.assert_array_equal(read_picture(f"{path}#z=2#scene=1"), plane(1))
     assert "several pictures" in reason(f"{path}#scene=1")
 
 
@@ -122,7 +136,7 @@ def test_a_renamed_file_finds_its_own_planes_by_uuid(ome_set):
     folder, axis = ome_set
     (folder / "B.ome.tif").rename(folder / "embryo 7.tif")
     for number in range(3):
-        picture = read_picture(f"{folder / 'embryo 7.tif'}#{axis}={number + 1}", "L")
+        picture = read_picture(f"{folder / 'embryo 7.tif'}#{axis}={number + 1}")
         np.testing.assert_array_equal(picture, plane(number))
     assert "lies in the file B.ome.tif, which is not in its folder" in reason(
         f"{folder / 'A.ome.tif'}#{axis}=2"
@@ -139,7 +153,7 @@ def test_a_file_without_a_uuid_of_its_own_is_known_by_its_name(tmp_path):
     for number, name in enumerate(NAMES):
         write_file(tmp_path / name, number, set_xml("slices"), own="")
     for name, number in itertools.product(NAMES, range(3)):
-        picture = read_picture(f"{tmp_path / name}#z={number + 1}", "L")
+        picture = read_picture(f"{tmp_path / name}#z={number + 1}")
         np.testing.assert_array_equal(picture, plane(number))
 
 
@@ -148,14 +162,14 @@ def test_links_to_the_files_of_one_folder_are_a_set(tmp_path):
     for number, name in enumerate(NAMES):
         write_file(tmp_path / "store" / name, number, set_xml("positions"))
         (tmp_path / name).symlink_to(tmp_path / "store" / name)
-    np.testing.assert_array_equal(read_picture(f"{tmp_path / 'A.ome.tif'}#scene=3", "L"), plane(2))
+    np.testing.assert_array_equal(read_picture(f"{tmp_path / 'A.ome.tif'}#scene=3"), plane(2))
 
 
 def test_a_file_whose_metadata_lie_in_another_file_is_read_as_it_is(tmp_path):
     companion = '<BinaryOnly MetadataFile="set.companion.ome" UUID="urn:uuid:1"/>'
     path = write_file(tmp_path / "A.ome.tif", 0, companion)
-    np.testing.assert_array_equal(read_picture(path, "L"), plane(0))
-    assert image_files(path) == [str(path)]
+    np.testing.assert_array_equal(read_picture(path), plane(0))
+    assert digest(path) == file_digest(path)
 
 
 def lead_out(folder):
@@ -202,11 +216,13 @@ def test_no_name_leads_out_of_the_folder_and_a_pipe_does_not_hang(tmp_path, tria
     for name, why in reasons.items():
         images = pixels(tiff_data("A.ome.tif")) + pixels(tiff_data("B.ome.tif").replace("B.ome.tif", name), 1)
         path = write_file(folder / "A.ome.tif", 0, images)
-        np.testing.assert_array_equal(read_picture(f"{path}#scene=1", "L"), plane(0))
+        np.testing.assert_array_equal(read_picture(f"{path}#scene=1"), plane(0))
         said = reason(f"{path}#scene=2")
         assert why in said and len(said) < 1_000, name
-        for file in image_files(f"{path}#scene=2"):
-            assert os.path.dirname(file) == str(folder), "nothing else is read for the digest"
+        with open(path, "rb") as file:
+            for other in find_sisters(path, file, ["scene=2"]):
+                assert os.path.dirname(other) == str(folder), "nothing else is read for the digest"
+        assert digest(f"{path}#scene=2")
 
 
 def test_a_page_that_a_file_does_not_have_is_refused(tmp_path):

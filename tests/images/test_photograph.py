@@ -3,13 +3,12 @@
 import cv2
 import numpy as np
 import pytest
-from flyannot.images.picture import read_picture
 from PIL import Image
 
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.images.embryo import read_picture
 from flyannot.images.geometry import border_values
 from flyannot.images.grey_levels import LUMA
-from flyannot.images.image_file import decode_image
 from flyannot.images.photograph import cut_out_embryo, find_embryos
 from flyannot.images.registration import embryo_mask
 from tests.images.test_registration import egg, grey_levels, places_on_egg
@@ -21,7 +20,7 @@ _GAP_PX, _PAPER = 13, np.array([225.0, 222.0, 215.0])
 
 def cut_embryo(path):
     """Return the colours of a picture with 20 px of background around it, and the mask of its embryo."""
-    colours = decode_image(path, "RGB")
+    colours = read_picture(path)
     paper = np.median(border_values(colours), axis=0).tolist()
     colours = cv2.copyMakeBorder(colours, 20, 20, 20, 20, cv2.BORDER_CONSTANT, value=paper).astype(np.float32)
     return colours, embryo_mask(colours @ LUMA)
@@ -177,9 +176,9 @@ def _holds(place, left, top, right, bottom):
 def test_an_embryo_has_an_address(tmp_path):
     Image.fromarray(photograph(EGGS)).save(tmp_path / "photo.png")
     found = find_embryos(photograph(EGGS))
-    second = read_picture(f"{tmp_path / 'photo.png'}#2", "L")
+    second = read_picture(f"{tmp_path / 'photo.png'}#2")
     np.testing.assert_array_equal(second, cut_out_embryo(photograph(EGGS), found[1], found))
-    turned = read_picture(f"{tmp_path / 'photo.png'}#turned=left-right#2", "L")
+    turned = read_picture(f"{tmp_path / 'photo.png'}#turned=left-right#2")
     np.testing.assert_array_equal(turned, second[:, ::-1])
     with pytest.raises(Exception, match="4 things stand out"):
-        read_picture(f"{tmp_path / 'photo.png'}#5", "L")
+        read_picture(f"{tmp_path / 'photo.png'}#5")

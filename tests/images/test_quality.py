@@ -5,15 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flyannot.images.picture import read_grey
 from PIL import Image
 
+from flyannot.base.quality_warnings import format_warnings
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import draw_group, render_group_image
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.images.embryo import read_grey, read_picture
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.image_file import decode_image
 from flyannot.images.quality import picture_warnings, standard_warnings
 from flyannot.terms.unlikeness import UNLIKE_WORDS
 from tests.images.picture_files import embryo
@@ -22,6 +22,11 @@ from tests.images.picture_files import embryo
 def synthetic(number=0, stage_range="4-6"):
     """Return a synthetic embryo, uint8 (128, 320, 3)."""
     return render_group_image(draw_group(f"syn{number}", stage_range, 7, 1), 0, 7)[0]
+
+
+def words_about(picture):
+    """Return the warnings about a picture as text."""
+    return format_warnings(picture_warnings(picture))
 
 
 def photograph(embryos, places, size=(1500, 2000)):
@@ -39,7 +44,7 @@ def test_poor_pictures_get_a_warning_and_embryos_none(picture, rng, trials):
     def warnings(pixels):
         grey = read_grey(picture(Image.fromarray(pixels.astype(np.uint8)), format="PNG"))
         assert np.isfinite(grey).all()
-        return standard_warnings(grey)
+        return tuple(map(str, standard_warnings(grey)))
 
     y, x = np.mgrid[0:240, 0:360]
     assert warnings(embryo()) == ()
@@ -63,13 +68,12 @@ WRONG = {
 @pytest.mark.parametrize("word", WRONG)
 def test_a_wrong_picture_gets_its_word(word):
     for pixels in (WRONG[word], np.asarray(Image.fromarray(WRONG[word]).convert("L"))):
-        assert picture_warnings(pixels) == (word,)
-        assert picture_warnings(pixels.astype(np.float32)) == (word,)
+        assert words_about(pixels) == word == words_about(pixels.astype(np.float32))
 
 
 def test_embryos_that_touch_are_several_and_one_in_a_wide_photograph_is_one():
     pair = np.hstack([synthetic(1)[:, :-8], synthetic(2)[:, 8:]])
-    assert "several embryos" in picture_warnings(pair)
+    assert "several embryos" in words_about(pair)
     assert picture_warnings(photograph([synthetic(1)], [(650, 750)])) == ()
 
 
@@ -77,7 +81,7 @@ def test_pictures_of_any_size_and_content_get_words_not_faults(rng, trials):
     trials(6, campaign=6)
     for shape in [(1, 1), (1, 5000), (5000, 1), (3, 2), (161, 2), STANDARD_PX]:
         for pixels in (rng.integers(0, 256, shape, np.uint8), np.zeros(shape, np.float32)):
-            assert all(isinstance(warning, str) for warning in picture_warnings(pixels))
+            assert all(map(str, picture_warnings(pixels)))
 
 
 def test_the_pictures_of_the_documentation_get_the_words_that_stand_above_them():
@@ -86,7 +90,7 @@ def test_the_pictures_of_the_documentation_get_the_words_that_stand_above_them()
     told = {"portrait", "dark background", "several embryos"}  # of every embryo; others not, or not of all
     for good, _, words, spoiled in sheets["PAIRS"]:
         assert picture_warnings(np.asarray(good)) == ()
-        assert words not in told or picture_warnings(np.asarray(spoiled(good))) == (words,)
+        assert words not in told or words_about(np.asarray(spoiled(good))) == words
     assert told < {words for _, _, words, _ in sheets["PAIRS"]}
     for name in ("stage-ranges", "good-and-bad"):
         assert (pictures / f"{name}.png").stat().st_size < 200_000
@@ -102,11 +106,11 @@ def test_no_real_embryo_gets_a_warning_and_half_of_them_tell_where_the_posterior
     assert len(paths) > 100
     found = 0
     for path in paths:
-        real = decode_image(path, "RGB")
+        real = read_picture(path)
         assert standard_warnings(read_grey(path)) == picture_warnings(real) == ()
-        found += picture_warnings(real[:, ::-1]) == ("posterior left?",)
+        found += words_about(real[:, ::-1]) == "posterior left?"
         pale = 245 - 0.15 * (255.0 - real) + rng.normal(0, 2, real.shape[:2])[..., None]
-        assert "several embryos" not in picture_warnings(pale.astype(np.uint8))
+        assert "several embryos" not in words_about(pale.astype(np.uint8))
     assert found > len(paths) / 2
 
 

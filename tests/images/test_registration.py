@@ -6,13 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import skimage.data
-from flyannot.images.picture import EITHER_WAY, read_embryo
 from PIL import Image
 
+from flyannot.base.quality_warnings import format_warnings
 from flyannot.images import registration
 from flyannot.images.geometry import STANDARD_PX, distance_transform
 from flyannot.images.options import ExtractOptions
 from flyannot.images.pattern import ellipse_mask, render_patterns
+from flyannot.images.quality import EITHER_WAY
+from tests.images.picture_files import view
 
 AXIS = ExtractOptions(register="axis")
 ORIENT = ExtractOptions(register="axis", orient=True)
@@ -65,6 +67,12 @@ def degrees_of(pose):
     return np.degrees(np.arctan2(pose.direction[1], pose.direction[0]))
 
 
+def grey_and_words(address, options):
+    """Return the grey levels of a view of the picture at an address, and its warnings as text."""
+    made = view(address, options)
+    return made.grey, format_warnings(made.warnings)
+
+
 STANDARD = scene((900, 400), (450, 200), (390, 150), 0)
 
 
@@ -112,13 +120,13 @@ def test_the_lean_of_an_embryo_changes_its_sign_in_a_mirror_and_not_upside_down(
 def test_oriented_an_embryo_and_its_mirror_image_are_alike_and_the_pointed_end_is_left(picture, degrees):
     right_way = scene((440, 360), (220, 180), (160, 62), degrees)
     mirrored = right_way.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-    grey, warnings = read_embryo(picture(right_way, format="PNG"), ORIENT)
-    plain, _ = read_embryo(picture(right_way, format="PNG"), AXIS)
+    grey, warnings = grey_and_words(picture(right_way, format="PNG"), ORIENT)
+    plain, _ = grey_and_words(picture(right_way, format="PNG"), AXIS)
     np.testing.assert_array_equal(grey, plain)
-    of_mirrored, said = read_embryo(picture(mirrored, format="PNG"), ORIENT)
+    of_mirrored, said = grey_and_words(picture(mirrored, format="PNG"), ORIENT)
     assert np.quantile(abs(of_mirrored - grey), 0.998) <= 0.5  # OpenCV 4 interpolates in 32 steps
     assert (warnings, said) == ("", "")
-    as_it_lies, said = read_embryo(picture(mirrored, format="PNG"), AXIS)
+    as_it_lies, said = grey_and_words(picture(mirrored, format="PNG"), AXIS)
     np.testing.assert_array_equal(as_it_lies[:, ::-1], of_mirrored)
     assert said == "posterior left?"
 
@@ -126,9 +134,9 @@ def test_oriented_an_embryo_and_its_mirror_image_are_alike_and_the_pointed_end_i
 def test_photographs_turned_by_180_degrees_are_named_as_often_as_orient_tells(shared_data):
     counts = Counter()
     for path in sorted((shared_data / "flyexpress" / "images").iterdir())[::3]:
-        told = read_embryo(path, ORIENT)[1] != EITHER_WAY
-        assert read_embryo(path, AXIS)[1] == ""
-        assert read_embryo(f"{path}#turned=180", AXIS)[1] == ("posterior left?" if told else "")
+        told = grey_and_words(path, ORIENT)[1] != EITHER_WAY
+        assert grey_and_words(path, AXIS)[1] == ""
+        assert grey_and_words(f"{path}#turned=180", AXIS)[1] == ("posterior left?" if told else "")
         counts[told] += 1
     assert counts[True] > 0.8 * counts.total()
 
@@ -136,8 +144,8 @@ def test_photographs_turned_by_180_degrees_are_named_as_often_as_orient_tells(sh
 def test_a_drawn_pattern_is_never_mirrored(tmp_path, rng):
     (drawn,) = render_patterns(rng.random((1, ellipse_mask().sum())), ellipse_mask())
     Image.fromarray(drawn).save(tmp_path / "drawn.png")
-    grey, warnings = read_embryo(tmp_path / "drawn.png", ORIENT)
-    plain, said = read_embryo(tmp_path / "drawn.png", AXIS)
+    grey, warnings = grey_and_words(tmp_path / "drawn.png", ORIENT)
+    plain, said = grey_and_words(tmp_path / "drawn.png", AXIS)
     assert (warnings, said) == (EITHER_WAY, "")
     np.testing.assert_array_equal(grey, plain)
 
@@ -147,7 +155,7 @@ def test_an_ellipse_is_taken_as_it_lies_and_named(picture):
     path = picture(
         Image.fromarray(np.where(x**2 + y**2 < 1, 150 - 40 * x, 255).astype(np.uint8)), format="PNG"
     )
-    (grey, warnings), (plain, said) = read_embryo(path, ORIENT), read_embryo(path, AXIS)
+    (grey, warnings), (plain, said) = grey_and_words(path, ORIENT), grey_and_words(path, AXIS)
     assert (warnings, said) == (EITHER_WAY, "")
     np.testing.assert_array_equal(grey, plain)
 
@@ -166,9 +174,9 @@ def test_of_the_photographs_of_flyexpress_nearly_all_that_are_told_are_told_righ
     for path in sorted((shared_data / "flyexpress" / "images").iterdir())[::2]:
         with Image.open(path) as published:
             mirrored = published.convert("RGB").transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-        grey, warnings = read_embryo(picture(mirrored, format="BMP"), ORIENT)
+        grey, warnings = grey_and_words(picture(mirrored, format="BMP"), ORIENT)
         if EITHER_WAY not in warnings:
-            wanted = read_embryo(path, AXIS)[0]
+            wanted = grey_and_words(path, AXIS)[0]
             away, mirrored_away = (np.abs(one - wanted).mean() for one in (grey, grey[:, ::-1]))
             is_right.append(away < mirrored_away)
     assert len(is_right) > 70 and np.mean(is_right) >= 0.95

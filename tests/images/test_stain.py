@@ -4,10 +4,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from flyannot.images.picture import read_embryo, read_grey
 from PIL import Image
 from scipy import ndimage
 
+from flyannot.images.embryo import read_grey
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.grey_levels import STAIN, TISSUE, separate_stain
 from flyannot.images.options import ExtractOptions
@@ -19,15 +19,16 @@ from flyannot.images.pattern import (
     render_patterns,
     smooth_body_mask,
 )
-from tests.images.picture_files import luma
+from tests.images.picture_files import luma, view
 
 BLUE, BROWN = (60, 80, 190), (128, 75, 40)
 LEFT, RIGHT = np.s_[40:90, 40:90], np.s_[40:90, 200:250]
 STAINED = ExtractOptions(stride_px=16, channel="stain")
+BLUE_LIGHT = ExtractOptions(stride_px=16, channel="blue")
 
 
 def read_stain(path):
-    return read_embryo(path, STAINED)[0]
+    return view(path, STAINED).grey
 
 
 def two_patches():
@@ -59,15 +60,13 @@ def test_in_blue_light_the_tissue_shows_and_hardly_any_stain(picture, rng):
     pixels = np.full((*STANDARD_PX, 3), 255, np.uint8)
     pixels[LEFT], pixels[RIGHT] = (np.rint(255 * 10.0 ** -(0.7 * one)) for one in (stain, tissue))
     path = picture(Image.fromarray(pixels), format="PNG")
-    blue = read_embryo(path, ExtractOptions(stride_px=16, channel="blue"))[0]
+    blue = view(path, BLUE_LIGHT).grey
     np.testing.assert_array_equal(blue, pixels[..., 2])
     grey = read_grey(path)
     assert 255 - blue[LEFT].mean() < 0.5 * (255 - grey[LEFT].mean())
     assert abs(blue[RIGHT].mean() - grey[RIGHT].mean()) < 20
     plain = picture(Image.fromarray(rng.integers(0, 256, (64, 200)).astype(np.uint8)), format="PNG")
-    np.testing.assert_array_equal(
-        read_embryo(plain, ExtractOptions(stride_px=16, channel="blue"))[0], read_grey(plain)
-    )
+    np.testing.assert_array_equal(view(plain, BLUE_LIGHT).grey, read_grey(plain))
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "1", "I;16", "P"])
@@ -190,8 +189,7 @@ def test_body_light_and_strength_of_the_stain_hardly_change_what_is_drawn(pictur
     options = ExtractOptions(channel="pattern")
     for pattern in smooth_patterns(rng, 4):
         usual, other = (
-            read_embryo(picture(in_colour(pattern, **how), format="PNG"), options)[0]
-            for how in ({}, LOOKS[look])
+            view(picture(in_colour(pattern, **how), format="PNG"), options).grey for how in ({}, LOOKS[look])
         )
         assert usual.shape == STANDARD_PX and usual.dtype == np.float32
         assert np.corrcoef(usual.ravel(), other.ravel())[0, 1] > 0.98

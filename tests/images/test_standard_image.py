@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
-from flyannot.images.picture import read_grey
 from PIL import Image
 
+from flyannot.images.embryo import read_grey
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.quality import picture_warnings
 from flyannot.images.unreadable import UnusableImage
@@ -45,7 +45,7 @@ def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng, tri
         few, white = (deep >> (16 - most)), 2**bits - 1
         grey = read_grey(tiff(few, **options))
         assert np.abs(grey - few * (255 / white)).max() < 1e-3, (bits, options)
-        assert (f"fewer than 16 bits: {bits}" in picture_warnings(grey)) == (bits > 8)
+        assert (("fewer than 16 bits", str(bits)) in picture_warnings(grey)) == (bits > 8)
     assert np.abs(read_grey(tiff((deep / 65_535).astype(np.float16))) - expected).max() < 0.1
 
 
@@ -142,6 +142,6 @@ def test_extreme_shapes_are_read(picture, trials):
 
 
 def test_importing_the_room_loads_no_image_library():
-    modules = "flyannot.images.extract, flyannot.images.picture"
+    modules = "flyannot.images.extract, flyannot.images.embryo, flyannot.images.shown"
     code = f"import sys, {modules}; sys.exit(not {{'cv2', 'PIL', 'tifffile'}}.isdisjoint(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

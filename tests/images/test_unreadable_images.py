@@ -9,11 +9,10 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import tifffile
-from flyannot.images.picture import read_grey
 from PIL import Image, ImageFile
 
+from flyannot.images.embryo import read_grey, read_picture
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.image_file import decode_image
 from flyannot.images.unreadable import MAX_PIXELS, UnusableImage, count_jpeg_scans, require_whole_file
 from tests.bombs import small_tiff
 from tests.images.picture_files import ENCODINGS, embryo, encoded, luma, png, png_chunk
@@ -178,13 +177,13 @@ def test_a_png_with_a_bit_flipped_is_refused(picture, rng, trials):
         flipped = bytearray(whole)
         flipped[place] ^= 1 << int(rng.integers(8))
         with pytest.raises(UnusableImage):
-            decode_image(picture(bytes(flipped)), "L")
+            read_picture(picture(bytes(flipped)))
 
 
 def test_a_png_of_very_many_chunks_is_refused_before_it_is_opened(picture):
     whole = encoded(embryo(), format="PNG")
     head, text = 33, png_chunk(b"tEXt", b"a\0b")
-    assert decode_image(picture(whole[:head] + 9_000 * text + whole[head:]), "L").shape == (128, 320)
+    assert read_picture(picture(whole[:head] + 9_000 * text + whole[head:])).shape == (128, 320)
     assert "chunks" in reason(picture(whole[:head] + 100_100 * text + whole[head:]))
 
 
@@ -193,7 +192,7 @@ def test_a_jpeg_of_very_many_scans_is_refused(picture):
     scan = whole[whole.rfind(b"\xff\xda") : -2]
     with open(picture(whole), "rb") as file:
         assert count_jpeg_scans(file.read()) == 6
-    assert decode_image(picture(whole[:-2] + 200 * scan + whole[-2:]), "L").shape == (1000, 1000)
+    assert read_picture(picture(whole[:-2] + 200 * scan + whole[-2:])).shape == (1000, 1000)
     assert "scans" in reason(picture(whole[:-2] + 300 * scan + whole[-2:]))
 
 
