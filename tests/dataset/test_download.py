@@ -1,5 +1,7 @@
 """Which answers of a server are asked for again, how often and when: without any server."""
 
+import threading
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -12,12 +14,18 @@ from flyannot.dataset.download import Downloader, DownloadFailed, RateLimiter, R
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Return a clock that goes on only while a RateLimiter sleeps."""
+    """Return a clock that goes on only while a RateLimiter waits."""
     clock = SimpleNamespace(now=1000.0)
+
+    class Over:
+        """The event that ends a download: it never comes."""
+
+        def wait(self, seconds):
+            assert seconds >= 0
+            clock.now += seconds
+
+    monkeypatch.setattr(download, "threading", SimpleNamespace(Event=Over, Lock=threading.Lock))
     monkeypatch.setattr(download.time, "monotonic", lambda: clock.now)
-    monkeypatch.setattr(
-        RateLimiter, "sleep", lambda self, seconds: setattr(clock, "now", clock.now + max(0, seconds))
-    )
     return clock
 
 
@@ -70,6 +78,22 @@ def test_requests_start_half_a_second_apart_and_all_after_what_a_server_asked_fo
         limiter.wait()
         times.append(clock.now - 1000)
     assert times == [0, 0.5, 30.5, 33.5, 34]
+
+
+@pytest.mark.parametrize(("seconds", "fault"), [(600, None), (601, "too slow")])
+def test_a_file_may_take_ten_minutes(clock, tmp_path, seconds, fault):
+    def blocks():
+        yield b"a"
+        clock.now += seconds
+        yield b"b"
+
+    answer = SimpleNamespace(status_code=200, headers={}, iter_bytes=blocks)
+    downloader = Downloader(RetryPolicy())
+    downloader.close()
+    downloader._client = SimpleNamespace(stream=lambda *_: nullcontext(answer))
+    with pytest.raises(DownloadFailed, match=fault) if fault else nullcontext():
+        downloader._receive("u", tmp_path / "f", 2)
+    assert (tmp_path / "f").read_bytes() == b"ab"
 
 
 AGAIN = {206, 408, 425, 429, 500, 502, 503, 504}  # HTTP says of them that the same request may succeed later

@@ -70,7 +70,7 @@ def nearest_tests(root, module):
 
 
 class Record(NamedTuple):
-    """A test: its seconds, the lines of the module that it runs, and whether it reads the common chain."""
+    """A test: its seconds of processor time, the lines of the module that it runs, and whether it reads the common chain."""
 
     seconds: float
     lines: list
@@ -97,7 +97,8 @@ def make_common_chain(root, folder):
 
 
 class Watch:
-    """A pytest plugin that notes each test that passes: its seconds, and the lines of a module that it runs.
+    """A pytest plugin that notes each test that passes: its seconds of processor time, and the lines of a module that it
+    runs.
 
     The nearest test files go first, slow tests last; it ends after `limit_s`. What a session's fixture runs
     counts for every test that uses it.
@@ -110,7 +111,7 @@ class Watch:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
-        self.began = time.monotonic()
+        self.began = time.process_time()
         items.sort(
             key=lambda i: (i.nodeid.partition("[")[0] in self.slow, self.near.index(file_of(i.nodeid)))
         )
@@ -125,10 +126,10 @@ class Watch:
 
     def _watched(self):
         """Run what a hook surrounds; return its result, the lines and the seconds."""
-        above, self.lines, began = self.lines, set(), time.monotonic()
+        above, self.lines, began = self.lines, set(), time.process_time()
         result = yield
         lines, self.lines = self.lines, above
-        return result, lines, time.monotonic() - began
+        return result, lines, time.process_time() - began
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef):
@@ -146,7 +147,7 @@ class Watch:
         if item.nodeid not in self.failed:
             lines = lines.union(*(self.fixtures.get(name, ()) for name in names))
             self.tests[item.nodeid] = Record(seconds, sorted(lines), "chain" in names)
-        if time.monotonic() - self.began > self.limit_s:
+        if time.process_time() - self.began > self.limit_s:
             item.session.shouldstop = "enough"
         return result
 
