@@ -86,7 +86,7 @@ site: $(FOR_TESTS) $(REPORT)  ## the pages as a site, in site/; a broken link or
 	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build
 	@echo "Open site/index.html in a browser."
 
-mutants: $(FOR_TESTS)  ## would the tests notice a wrong line? under an hour; MUTANTS='--per-module 4' for less
+mutants: $(FOR_TESTS)  ## would the tests notice a wrong line of twelve modules? MUTANTS='--module files/digest.py' for one
 	$(VENV)/$(BIN)/python tests/mutants/run.py $(MUTANTS)
 
 campaign: $(FOR_TESTS)  ## faults tried at length, and the table of docs/reliability.md; ROW=11 for one row

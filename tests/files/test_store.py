@@ -20,12 +20,13 @@ from flyannot.files.hdf5.dictionary import (
     read_dictionary,
     write_checkpoint,
     write_dictionary,
+    write_trace,
 )
 from flyannot.files.hdf5.features import read_features, write_features
 from flyannot.files.hdf5.header import Header, content_digest, image_digest
 from flyannot.files.hdf5.predictions import read_predictions, write_predictions, write_run_answers
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, verify_stored_file
-from flyannot.files.hdf5.schema import DTYPES, IMAGE_COLUMNS, SCHEMAS
+from flyannot.files.hdf5.schema import DTYPES, IMAGE_COLUMNS, SCHEMAS, TRACE_DTYPES
 from flyannot.files.hdf5.writing import OutputFile, create_stored_file, header_mismatch, write_array
 from flyannot.images.extract import DescribedPatches
 from flyannot.sparse.coders.blocks import Codes
@@ -180,6 +181,24 @@ def test_dictionaries_and_checkpoints_come_back_as_they_were(tmp_path, rng):
         write_dictionary(file, "4-6", D, records(), n_patches=7)
     with open_stored_file(tmp_path / "d.h5", "dictionary") as stored:
         same(read_dictionary(stored, "4-6"), D)
+        traced = {
+            name: stored.read_array("4-6", f"trace/{name}") for name in stored.dataset_names("4-6", "trace")
+        }
+    for name, values in traced.items():
+        assert values.tolist() == [getattr(record, name) for record in records()]
+    assert set(TRACE_DTYPES) - set(traced) == {"seconds"}  # no two runs take equally long
+    with h5py.File(tmp_path / "d.h5") as file:
+        assert file["4-6"].attrs["n_patches"] == 7
+    write_trace(tmp_path / "t.csv", {"4-6": records(1), "7-8": records()})
+    table = [row.split(",") for row in (tmp_path / "t.csv").read_text().splitlines()]
+    assert table[0] == ["stage_range", *TRACE_DTYPES] and [row[0] for row in table[1:]] == [
+        "4-6",
+        "7-8",
+        "7-8",
+    ]
+    for row, record in zip(table[1:], records(1) + records()):
+        values = [getattr(record, name) for name in TRACE_DTYPES]
+        assert [float(text) for text in row[1:]] == pytest.approx(values, rel=1e-5)
     with create_stored_file(tmp_path / "c.h5", header("checkpoint")) as file:
         write_checkpoint(file, "4-6", state, records())
     with open_stored_file(tmp_path / "c.h5", "checkpoint") as stored:
@@ -253,7 +272,7 @@ def test_predictions_come_back_as_they_were(tmp_path, rng):
         same((of_image.tolist(), groups, back), ([0, 1, 0], GROUPS, back | mine))
         same(back["model_probability"], mine["probability"])
         same(back["answer_threshold"][0], mine["threshold"])
-        assert not back["held_out"].any() and (back["curated"] == back["answer_before"]).all()
+        assert not back["held_out"].any() and (np.stack([back["curated"], back["answer_before"]]) == -1).all()
         same(read_predictions(stored, "7-8")[2], mine | of_run)
 
 

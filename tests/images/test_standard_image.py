@@ -21,71 +21,18 @@ def test_a_picture_of_standard_size_is_its_luma_whatever_the_format_or_the_suffi
     assert np.abs(grey - luma(embryo())).max() <= 0.51  # rounded to 8 bits, as by Pillow
 
 
-def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng, trials):
-    trials(13, campaign=13)
+def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng):
     deep = rng.integers(0, 65_536, STANDARD_PX, dtype=np.uint16)
     expected = deep / 257
     assert np.abs(read_grey(picture(Image.fromarray(deep), format="PNG")) - expected).max() < 1e-3
-    for pixels, options in [
-        (deep, {}),
-        (deep, {"byteorder": ">"}),
-        (deep, {"bigtiff": True}),
-        (65_535 - deep, {"photometric": "miniswhite"}),  # Pillow alone would show the negative
-        (deep.astype(np.int32), {}),
-        ((deep / 65_535).astype(np.float32), {}),
-        (deep / 65_535, {}),
-        (expected.astype(np.float32), {}),
-        (np.stack([deep / 65_535] * 3, axis=2).astype(np.float32), {"photometric": "rgb"}),
-        (np.stack([deep] * 3, axis=2), {"photometric": "rgb"}),
-    ]:
-        assert np.abs(read_grey(tiff(pixels, **options)) - expected).max() < 1e-3, (pixels.dtype, options)
+    for pixels in (deep, (deep / 65_535).astype(np.float32)):
+        assert np.abs(read_grey(tiff(pixels)) - expected).max() < 1e-3, pixels.dtype
     said = {"description": "ImageJ=1.54f\nmax=4095.0\n", "metadata": None}
-    tagged = {"extratags": [(281, "H", 1, 4095, False)]}
-    for bits, most, options in ((8, 8, {}), (12, 12, {}), (14, 14, {}), (12, 9, said), (12, 9, tagged)):
+    for bits, most, options in ((8, 8, {}), (12, 12, {}), (14, 14, {}), (12, 9, said)):
         few, white = (deep >> (16 - most)), 2**bits - 1
         grey = read_grey(tiff(few, **options))
         assert np.abs(grey - few * (255 / white)).max() < 1e-3, (bits, options)
         assert (("fewer than 16 bits", str(bits)) in picture_warnings(grey)) == (bits > 8)
-    assert np.abs(read_grey(tiff((deep / 65_535).astype(np.float16))) - expected).max() < 0.1
-
-
-def test_every_kind_of_pixel_shows_what_a_viewer_shows(picture, trials):
-    trials(7, campaign=7)
-    rgb = Image.fromarray(embryo())
-    grey, bits = np.asarray(rgb.convert("L"), np.float32), rgb.convert("1")
-    for image, format, expected, tolerance in [
-        *((rgb.convert(mode), "PNG", grey, 0) for mode in ("L", "RGBA", "LA")),
-        (bits, "PNG", 255.0 * np.asarray(bits), 0),
-        (rgb.convert("CMYK"), "TIFF", grey, 1),
-        (rgb.quantize(256), "PNG", grey, 8),
-        (rgb.quantize(256), "GIF", grey, 8),
-    ]:
-        assert np.abs(read_grey(picture(image, format=format)) - expected).max() <= tolerance, image.mode
-
-
-def test_what_is_transparent_is_white(picture):
-    alpha = np.zeros((*STANDARD_PX, 4), np.uint8)  # black, and transparent but for the left half
-    alpha[:, :160, 3] = 255
-    palette = Image.fromarray(np.where(alpha[..., 3] > 0, 0, 1).astype(np.uint8)).convert("P")
-    palette.putpalette([0, 0, 0, 10, 10, 10])
-    of_nine = Image.fromarray(np.where(alpha[..., 3] > 0, 0, 9).astype(np.uint8))
-    for image, options in [
-        (Image.fromarray(alpha), {"format": "PNG"}),
-        (Image.fromarray(alpha).convert("LA"), {"format": "PNG"}),
-        (palette, {"format": "PNG", "transparency": 1}),
-        (palette, {"format": "GIF", "transparency": 1}),
-        (of_nine, {"format": "PNG", "transparency": 9}),
-    ]:
-        grey = read_grey(picture(image, **options))
-        assert (grey[:, :160] == 0).all() and (grey[:, 160:] == 255).all(), (image.mode, options)
-
-
-@pytest.mark.parametrize("format", ["PNG", "TIFF"])
-def test_the_orientation_that_a_camera_noted_is_applied(format, picture):
-    exif = Image.Exif()
-    exif[0x0112] = 3  # upside down
-    turned = picture(Image.fromarray(embryo()[::-1, ::-1]), format=format, exif=exif)
-    np.testing.assert_array_equal(read_grey(turned), np.asarray(Image.fromarray(embryo()).convert("L")))
 
 
 def test_other_sizes_fit_inside_undistorted_and_centred(picture):

@@ -1,13 +1,18 @@
-"""Mutation tests: would the tests notice a wrong line?  `make mutants` scores every module.
+"""Mutation tests: would the tests notice a wrong line?  `make mutants` scores twelve modules drawn at random.
 
-A sample of one-line mutants of each module in modules.toml is tried, one at a time, in a temporary copy of
-the checkout.  There the tests that should notice the mutant run in a process of their own.  A mutant is
-killed if they fail or hang.  The checkout itself is only read.
+A sample of one-line mutants of each module is tried, one at a time, in a temporary copy of the checkout. The
+tests that reach the mutant run in a process of their own. A mutant is killed if they fail or hang. First all
+tests near the module run once without any mutant, and the lines are noted that each runs (`choose.py`). The
+checkout itself is only read. Neither mutmut nor cosmic-ray is used: they import numba, h5py and scikit-learn
+anew for every mutant, which a fork has already.
 """
 
 import argparse
+import json
 import os
 import random
+import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -18,12 +23,16 @@ import tomllib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+from choose import Chosen, Record, Watch, choose, file_of, lines_of_change, make_common_chain, nearest_tests
 from make import mutants_of
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = Path(__file__).with_name("modules.toml")
-HANG_FACTOR, HANG_S = 3, 30  # a mutant of a kernel is compiled
-PASSED, WRONG_CALL = 0, (4, 5)  # pytest's; 5: no test was chosen
+TABLE = Path(__file__).with_name("equivalent.toml")
+HANG_FACTOR, HANG_S, CHAIN_S, COMPILE_S = 3, 30, 60, 150
+WALL_FACTOR = 6  # the processors may be shared
+PASSED, NO_TESTS = 0, 5  # pytest's exit codes
+KERNEL = re.compile(r"^@(compiled|kernel|inlined|intrinsic|row_operation)\b", re.MULTILINE)
+OUTCOMES = ("killed", "survived", "equivalent")
 
 
 def copy_of_checkout(folder):
@@ -35,8 +44,8 @@ def copy_of_checkout(folder):
             shutil.copy2(ROOT / name, folder / name)
 
 
-def run_tests(copy, tests, limit_s):
-    """Run tests in a forked process; return pytest's exit code and seconds, or None after `limit_s`.
+def forked(copy, function, limit_s):
+    """Call a function in a forked process; return its exit code, or None after `limit_s` of processor time.
 
     The fork has the libraries already, none of them ours: importing them takes longer than most tests.
     """
@@ -45,99 +54,187 @@ def run_tests(copy, tests, limit_s):
     child = os.fork()
     if child == 0:
         os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit_s), int(limit_s)))
         os.chdir(copy)
         quiet = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(quiet, number)
         sys.path.insert(0, str(copy))
-        import pytest
-
-        os._exit(int(pytest.main(["-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *tests])))
-    while time.monotonic() - began < limit_s:
+        os._exit(function())
+    while time.monotonic() - began < WALL_FACTOR * limit_s:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            return os.waitstatus_to_exitcode(status), time.monotonic() - began
+            return os.waitstatus_to_exitcode(status)
         time.sleep(0.05)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return None, time.monotonic() - began
+    return None
 
 
-def is_equivalent(mutant, source, known):
-    """Return True if a change of a line is known to be one that nobody could notice."""
-    return mutant.change in known.get(source[mutant.line - 1].strip(), {})
+def run_tests(arguments, plugin):
+    """Run pytest in this process, and return its exit code."""
+    import pytest
+
+    return int(pytest.main(["-q", "-p", "no:xdist", "-p", "no:cacheprovider", *arguments], [plugin]))
 
 
-def score_module(copy, module, row, known, asked):
-    """Run a sample of one module's mutants; print what survives; (killed, survived, equivalent)."""
-    path = copy / module if module.startswith("benchmarks/") else copy / "flyannot" / module
+def share_chain(copy):
+    """Let the tests read the common chain, as in a worker of pytest-xdist; return pytest's argument."""
+    os.environ["PYTEST_XDIST_WORKER"] = "gw0"
+    return f"--basetemp={copy.parent / 'gw0'}"
+
+
+def keep_kernels():
+    """Keep the kernels that are compiled, although a module without any kernel has changed."""
+    from flyannot.jobs import compiled
+
+    compiled._source_digest = lambda: b"no kernel has changed"
+
+
+def watch_tests(copy, module, common, limit_s):
+    """Run the tests that may reach a module; return a dict of name -> Record.
+
+    common : the lines of the module that make the common chain
+    """
+    out = copy.parent / "watched.json"
+    out.write_text("{}")
+    near = nearest_tests(copy, module)
+    watch = Watch(copy, module, near, limit_s, out)
+    forked(copy, lambda: run_tests([share_chain(copy), *near], watch), limit_s + 600)
+    tests = {name: Record(*values) for name, values in json.loads(out.read_text()).items()}
+    return {name: t._replace(lines=t.lines + common * t.reads_chain) for name, t in tests.items()}
+
+
+def try_mutant(copy, path, mutant, tests, common, limit_s):
+    """Return "killed" if a test of a module fails or hangs with a mutant, otherwise "survived"."""
     text = path.read_text()
-    code, seconds = run_tests(copy, row["tests"], 900)  # the first run compiles
-    if code != PASSED:
-        raise SystemExit(f"{module}: its tests do not pass without any mutant (pytest says {code})")
-    print(f"{module}: {seconds:.1f} s without a mutant", file=sys.stderr, flush=True)
-    mutants = mutants_of(text)
-    n_wanted = min(asked.per_module, row.get("sample", asked.per_module), len(mutants))
-    sample = random.Random(f"{asked.seed} {module}").sample(mutants, n_wanted)
-    lines = Path(asked.again).read_text().splitlines() if asked.again else []
-    again = {line.removeprefix("survived  ") for line in lines if line.startswith(f"survived  {module}:")}
-    counts = {"killed": 0, "survived": 0, "equivalent": 0}
-    labels = {m: f"{module}:{m.line} in {m.function}: {m.change}" for m in sample}
-    if not again <= set(labels.values()):
-        raise SystemExit(f"{module} or its sample is another one than in {asked.again}: run it whole")
-    for mutant, label in sorted(labels.items()):
-        if is_equivalent(mutant, text.splitlines(), known):
-            counts["equivalent"] += 1
-            continue
-        if asked.again and label not in again:
-            counts["killed"] += 1
-            continue
-        path.write_text(mutant.text)
-        code, _ = run_tests(copy, row["tests"], HANG_FACTOR * seconds + HANG_S)
-        if code in WRONG_CALL:
-            raise SystemExit(f"{label}: pytest says {code}")
-        outcome = "survived" if code == PASSED else "killed"
-        counts[outcome] += 1
-        if outcome == "survived" or asked.verbose:
-            print(f"{outcome}  {label}", flush=True)
+    changed = lines_of_change(text, mutant.line)
+    chosen = choose(tests, changed, limit_s)
+    has_kernels = KERNEL.search(text) is not None
+    is_common = has_kernels or changed & set(common) or (common and mutant.function == "module")
+
+    def run():
+        if not has_kernels:
+            keep_kernels()
+        words = [] if is_common else [share_chain(copy)]
+        return run_tests(["-x", *words, *dict.fromkeys(map(file_of, chosen))], Chosen(chosen))
+
+    path.write_text(mutant.text)
+    hang_s = HANG_FACTOR * sum(tests[name].seconds for name in chosen) + HANG_S
+    hang_s += CHAIN_S * bool(is_common) + COMPILE_S * has_kernels
+    code = forked(copy, run, hang_s) if chosen else NO_TESTS
     path.write_text(text)
-    print(f"{module}: {counts}", file=sys.stderr, flush=True)
+    return "survived" if code in (PASSED, NO_TESTS) else "killed"
+
+
+def score_module(copy, name, known, common, asked):
+    """Try a sample of one module's mutants, print what survives, and return the number of each outcome."""
+    module = full_name(name)
+    path = copy / module
+    text = path.read_text()
+    mutants = mutants_of(text)
+    sample = random.Random(f"{asked.seed} {name}").sample(mutants, min(asked.per_module, len(mutants)))
+    labels = {m: f"{name}:{m.line} in {m.function}: {m.change}" for m in sample}
+    lines = Path(asked.again).read_text().splitlines() if asked.again else []
+    again = {line.removeprefix("survived  ") for line in lines if line.startswith(f"survived  {name}:")}
+    if not again <= set(labels.values()):
+        raise SystemExit(f"{name} or its sample is another one than in {asked.again}: run it whole")
+    outcomes = {}
+    for mutant in sample:
+        if mutant.change in known.get(text.splitlines()[mutant.line - 1].strip(), {}):
+            outcomes[mutant] = "equivalent"
+        elif asked.again and labels[mutant] not in again:
+            outcomes[mutant] = "killed"
+    began = time.monotonic()
+    tests = watch_tests(copy, module, common, asked.seconds) if len(outcomes) < len(sample) else {}
+    say(f"{name}: {len(tests)} tests in {time.monotonic() - began:.0f} s without a mutant")
+    for mutant, label in sorted(labels.items()):
+        if mutant not in outcomes:
+            outcomes[mutant] = try_mutant(copy, path, mutant, tests, common, asked.seconds)
+            if outcomes[mutant] == "survived" or asked.verbose:
+                print(f"{outcomes[mutant]}  {label}", flush=True)
+    counts = [list(outcomes.values()).count(outcome) for outcome in OUTCOMES]
+    say(f"{name}: {dict(zip(OUTCOMES, counts))}, {time.monotonic() - began:.0f} s")
     return counts
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def full_name(name):
+    """Return the path of a module below the checkout: a name is a path below flyannot/, or in benchmarks/."""
+    return name if name.startswith("benchmarks/") else f"flyannot/{name}"
+
+
+def modules():
+    """Return the names of all modules of the package that have mutants."""
+    package = ROOT / "flyannot"
+    return [str(p.relative_to(package)) for p in sorted(package.rglob("*.py")) if mutants_of(p.read_text())]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--per-module", type=int, default=12, help="mutants of a module")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--per-module", type=int, default=10, help="mutants of a module")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the modules and of the mutants that are drawn"
+    )
     parser.add_argument("--module", action="append", help="only this one; may be repeated")
+    parser.add_argument(
+        "--modules-at-random", type=int, default=12, metavar="N", help="draw this many modules"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=40,
+        help="of processor time for the tests of a module, and of a mutant",
+    )
+    parser.add_argument("--folder", help="keep the copy of the checkout and compiled kernels in this folder")
     parser.add_argument("--again", help="the output of an earlier run: only its survivors are tried")
-    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--verbose", action="store_true", help="print what is killed, too")
     asked = parser.parse_args()
     table = tomllib.loads(TABLE.read_text())
+    drawn = asked.module or random.Random(asked.seed).sample(modules(), asked.modules_at_random)
     rows = []
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = Path(folder).resolve() / "checkout"
+    with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
+        folder = Path(asked.folder or temporary).resolve()
+        copy = folder / "checkout"
+        for left in (copy, folder / "chain", folder / "gw0"):
+            shutil.rmtree(left, ignore_errors=True)
         copy_of_checkout(copy)
         os.environ.update(
             FLYANNOT_CACHE=f"{folder}/kernels", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(copy)
         )
-        (Path(folder) / "kernels").mkdir(mode=0o700)
+        (folder / "kernels").mkdir(mode=0o700, exist_ok=True)
+        import cv2  # noqa: F401
         import h5py  # noqa: F401
         import hypothesis  # noqa: F401
         import numba  # noqa: F401
         import pytest  # noqa: F401
         import skimage  # noqa: F401
         import sklearn.svm  # noqa: F401
+        import tifffile  # noqa: F401
 
-        for module, row in table["modules"].items():
-            if asked.module and module not in asked.module:
-                continue
-            counts = score_module(copy, module, row, table["equivalent"].get(module, {}), asked)
-            rows.append((module, *counts.values()))
-    print("\n| module | killed | survived | score |\n|---|---|---|---|")
+        lines = folder / "lines.json"
+
+        def make_chain():
+            lines.write_text(json.dumps(make_common_chain(copy, folder / "chain")))
+            return 0
+
+        forked(copy, make_chain, 600)
+        common = json.loads(lines.read_text())
+        for name in drawn:
+            words = table["modules"].get(name, {}).get("tests", [])
+            known = table["equivalent"].get(name, {})
+            rows.append(
+                (name, *score_module(copy, name, words, known, common.get(full_name(name), []), asked))
+            )
     rows.append(("all", *(sum(column) for column in list(zip(*rows))[1:])))
-    for module, killed, survived, _ in rows:
-        print(f"| {module} | {killed} | {survived} | {killed / max(1, killed + survived):.0%} |")
+    print("\n| module | killed | survived | equivalent | noticed |\n|---|---|---|---|---|")
+    for name, killed, survived, equivalent in rows:
+        share = equivalent / max(1, killed + survived + equivalent)
+        score = killed / max(1, killed + survived)
+        print(f"| {name} | {killed} | {survived} | {equivalent} ({share:.0%}) | {score:.0%} |")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,117 @@
+"""Which answers of a server are asked for again, how often and when: without any server."""
+
+import threading
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("httpx", reason="pip install 'flyannot[fetch]'")
+
+from flyannot.dataset import download
+from flyannot.dataset.download import Downloader, DownloadFailed, RateLimiter, RetryPolicy, ServerBusy
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return a clock that goes on only while a RateLimiter waits."""
+    clock = SimpleNamespace(now=1000.0)
+
+    class Over:
+        """The event that ends a download: it never comes."""
+
+        def wait(self, seconds):
+            assert seconds >= 0
+            clock.now += seconds
+
+    monkeypatch.setattr(download, "threading", SimpleNamespace(Event=Over, Lock=threading.Lock))
+    monkeypatch.setattr(download.time, "monotonic", lambda: clock.now)
+    return clock
+
+
+def starts(clock, *failures, **policy):
+    """Return when each attempt began, in seconds from the first, and the error of the last or None."""
+    began, left = [], list(failures)
+    downloader = Downloader(RetryPolicy(**policy))
+
+    def attempt(*_):
+        downloader._limiter.wait()
+        began.append(clock.now - 1000)
+        if left:
+            raise left.pop(0)
+
+    downloader._attempt = attempt
+    try:
+        downloader.get("u", None, None, most_bytes=9)
+    except (DownloadFailed, ServerBusy) as error:
+        return began, error
+    finally:
+        downloader.close()
+    return began, None
+
+
+def test_pauses_double_until_the_last_of_five_attempts(clock):
+    again = [DownloadFailed(str(number)) for number in range(9)]
+    assert starts(clock, *again[:4]) == ([0, 1, 3, 7, 15], None)
+    clock.now = 1000
+    assert starts(clock, *again) == ([0, 1, 3, 7, 15], again[4])
+
+
+def test_what_is_final_is_asked_for_once(clock):
+    final = DownloadFailed("no such file", is_final=True)
+    assert starts(clock, final) == ([0], final)
+
+
+def test_a_server_has_the_wait_that_it_asks_for_up_to_a_quarter_of_an_hour(clock):
+    began, error = starts(clock, DownloadFailed("busy", wait_s=900.0), DownloadFailed("once more"))
+    assert (began, error) == ([0, 900, 902], None)
+    clock.now = 1000
+    began, error = starts(clock, DownloadFailed("busy", wait_s=901.0))
+    assert began == [0] and str(error) == "the server asks to wait 901 s"
+
+
+def test_requests_start_half_a_second_apart_and_all_after_what_a_server_asked_for(clock):
+    limiter = RateLimiter(RetryPolicy().pause_s)
+    times = []
+    for held_s in (0, 0, 30, 3, 0):
+        limiter.hold(held_s)
+        limiter.wait()
+        times.append(clock.now - 1000)
+    assert times == [0, 0.5, 30.5, 33.5, 34]
+
+
+@pytest.mark.parametrize(("seconds", "fault"), [(600, None), (601, "too slow")])
+def test_a_file_may_take_ten_minutes(clock, tmp_path, seconds, fault):
+    def blocks():
+        yield b"a"
+        clock.now += seconds
+        yield b"b"
+
+    answer = SimpleNamespace(status_code=200, headers={}, iter_bytes=blocks)
+    downloader = Downloader(RetryPolicy())
+    downloader.close()
+    downloader._client = SimpleNamespace(stream=lambda *_: nullcontext(answer))
+    with pytest.raises(DownloadFailed, match=fault) if fault else nullcontext():
+        downloader._receive("u", tmp_path / "f", 2)
+    assert (tmp_path / "f").read_bytes() == b"ab"
+
+
+AGAIN = {206, 408, 425, 429, 500, 502, 503, 504}  # HTTP says of them that the same request may succeed later
+FINAL = {204, 304, 400, 401, 403, 404, 409, 410, 416, 451, 501, 505}
+
+
+@pytest.mark.parametrize("code", sorted(AGAIN | FINAL))
+def test_only_answers_that_pass_are_asked_for_again(code):
+    answer = SimpleNamespace(status_code=code, headers={"Retry-After": "7"})
+    with pytest.raises(DownloadFailed) as caught:
+        download._require_whole_file(answer, 9)
+    assert caught.value.is_final == (code in FINAL) and caught.value.answered
+    assert caught.value.wait_s == (7 if code in (429, 503) else None)  # the two that may ask for patience
+
+
+def test_a_file_may_have_the_largest_size_and_no_byte_more():
+    for length in ("9", "", "some"):
+        download._require_whole_file(SimpleNamespace(status_code=200, headers={"Content-Length": length}), 9)
+    with pytest.raises(DownloadFailed, match="larger than 9 bytes") as caught:
+        download._require_whole_file(SimpleNamespace(status_code=200, headers={"Content-Length": "10"}), 9)
+    assert caught.value.is_final
