@@ -83,11 +83,6 @@ def test_a_table_keeps_its_format_when_it_is_renamed():
     assert all(suggest_rename(Path(old), "images.csv") == f"mv {old} {new}" for old, new in names.items())
 
 
-def test_a_view_that_is_nearly_a_known_one_is_named(caplog):
-    table_warnings.warn_of_views(Path("images.csv"), {"latral": 3, "lateral": 4, "mine": 5})
-    assert caplog.messages == ['warning: images.csv: 1 view looks misspelt: "latral" (line 3; "lateral"?)']
-
-
 def test_faults_of_a_table_are_one_error_with_each_remedy_once():
     faults = [InputError(name, fix="mend it") for name in "ab"]
     faults.append(MissingColumnsError("c", words={"image": "bild"}, fix=""))

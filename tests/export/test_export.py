@@ -265,11 +265,3 @@ def test_the_same_file_gives_the_same_bytes(exported, chain, open_predictions, t
             source = open_predictions if kind == "predictions" else chain.kinds[kind]
             export(source, to, tmp_path / f"{kind}{to}")
             assert (tmp_path / f"{kind}{to}").read_bytes() == exported(kind, to).read_bytes()
-
-
-def test_an_export_replaces_no_picture(flyannot, chain, tmp_path):
-    picture = tmp_path / "p3.png"
-    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
-    said = flyannot("export P --to csv -o OUT --force", P=chain.predictions, OUT=picture)
-    assert said.code == 2 and "is a PNG picture, and is not replaced" in said.err
-    assert picture.read_bytes()[:4] == b"\x89PNG"
