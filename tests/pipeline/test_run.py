@@ -154,10 +154,6 @@ def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkey
         (BOTH + "seed = -1", "seed is -1"),
         (BOTH + "[learn_dict]\nn_atom = 4", 'no option "n-atom". Did you mean "n-atoms"'),
         (BOTH + "extract = 4", "extract"),
-        *(
-            (BOTH + f"[{table}]\nscheduler = 'tcp://a:1'", "scheduler")
-            for table in ("run", "extract", "train")
-        ),
     ],
 )
 def test_a_faulty_configuration_is_explained_before_anything_runs(flyannot, tmp_path, text, words):
