@@ -14,7 +14,6 @@ import zlib
 from collections import deque, namedtuple
 from contextlib import suppress
 from functools import partial
-from tempfile import TemporaryDirectory
 
 import h5py
 import numpy as np
@@ -24,7 +23,7 @@ from PIL import Image, ImageDraw
 from flyannot.base.errors import FlyannotError
 from flyannot.curation.corrections import read_corrections
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.dataset.importers import bdgp, import_log, resolve, source_tables, vectors, wu2016
+from flyannot.dataset.importers import source_tables, vectors, wu2016
 from flyannot.dataset.ontology import find_parent_terms, read_ontology
 from flyannot.files.digest import add_digest
 from flyannot.files.hdf5 import concatenation, description, dictionary, header, model, predictions, reading
@@ -94,22 +93,6 @@ VERDICTS = "gene,stage_range,term,verdict,date,fbgn,curator,note,probability,mod
 VERDICT = "a%x,4-6,gut,accept,1.1.2026,%x,c%x,n%x,0.%x,d%x,e%x\n"
 NOTE = ",4-6,gut,accept,2026-01-01,,,{},,,\n"
 VERDICTS = repeats("a" + NOTE, VERDICT, "b" + NOTE.format(WIDE), head=VERDICTS, size_mb=3)
-DUMP = "CG1,a,a,FBgn0000001,c,i.png,4-6\n"
-DUMPS = (DUMP, "CG%x,a%x,a,FBgn0000001,c%x,i%x.png,4-6\n", "a,b%x.png\n", 9999 * "a.png " + "\n")
-DUMPS = repeats(*DUMPS, head=DUMP, size_mb=3)
-
-
-def genes(n_rows, n_synonyms):
-    """Return a function that makes a table of genes, in which no name is there twice."""
-
-    def row(i):
-        names = "|".join(f"{k:x}" for k in range(i * n_synonyms, (i + 1) * n_synonyms))
-        return f"FBgn{i:07d},a{i:x},b{i:x},{names}\n"
-
-    return lambda n: ("fbgn,gene,cg,synonyms\n" + "".join(map(row, range(n * n_rows)))).encode()
-
-
-GENES = {"genes": genes(60_000, 4), "synonyms": genes(20, 20_000)}
 SHEET = '<?xml version="1.0"?><worksheet><sheetData>{}</sheetData></worksheet>'
 TEXT_CELL = '<c t="inlineStr"><is><t>{}</t></is></c>'
 HEADINGS = ("image", "gene", "stage_range")
@@ -208,43 +191,24 @@ NPY = {shape[:20]: lambda n, shape=shape: npy(shape) for shape in SHAPES} | {
 npz = partial(written, np.savez_compressed)  # a function of arrays by name
 
 
-def rows_npz(n_rows, width=1, kind="U1"):
+def rows_npz(n_rows, kind="U1"):
     """Return an npz file of many rows of equal names."""
     columns = {name: np.full(n_rows, text, kind) for name, text in zip(("image", "gene"), "ab")}
-    return npz(vector=np.zeros((n_rows, width), np.int8), stage_range=np.full(n_rows, "4-6"), **columns)
-
-
-def patterns(n_rows, n_pixels=1, **texts):
-    """Return an npz file of patterns in which all is right."""
-    mask = np.arange(512).reshape(16, 32) < n_pixels
-    ids = np.arange(n_rows).astype(str)
-    names = {"image_id": ids, "gene": np.full(n_rows, "a"), "fbgn": np.full(n_rows, "")} | texts
-    return npz(patterns=np.zeros((n_rows, n_pixels), "f2"), mask=mask, **names)
+    return npz(vector=np.zeros((n_rows, 1), np.int8), stage_range=np.full(n_rows, "4-6"), **columns)
 
 
 NPZ = {
     "zeros": lambda n: npz(vector=np.zeros((20, 4 * n * MB), np.float32)),
-    "bytes": lambda n: npz(vector=np.zeros((n, 60 * MB), np.int8)),
     "rows": lambda n: rows_npz(n * MB // 2),
-    "short names": lambda n: npz(**dict.fromkeys(("vector", "image", "gene"), np.zeros(20 * n * MB, "S1"))),
     "no letters": lambda n: archive(vector_npy=npy("(1, 1)"), image_npy=npy("(900000000000,)", "<U0")),
-    "small numbers": lambda n: rows_npz(20, width=4 * n * MB),
-    "names": lambda n: rows_npz(n * MB // 8, kind="U9"),
     "wide names": lambda n: rows_npz(20, kind=f"U{n * MB // 4}"),
     "members": lambda n: archive(**{f"{i}_npy": "" for i in range(5000 * n)}),
     "a claim": lambda n: archive(vector_npy=npy("(1000000000, 1000)")),
     "noise": lambda n: npz(vector=np.random.default_rng(0).integers(0, 255, (n, MB), np.uint8)),
 }
 PATTERNS = {
-    "patterns of a pixel": lambda n: patterns(550_000 * n),
-    "whole patterns": lambda n: patterns(60_000 * n, 405),
-    "unsafe names": lambda n: patterns(300_000 * n, image_id=np.full(300_000 * n, 20 * "é")),
-    "long names": lambda n: patterns(1000 * n, gene=np.full(1000 * n, 9999 * "é")),
-    "short names": lambda n: patterns(9, image_id=np.zeros(20 * n * MB, "S1")),
     "a wide mask": lambda n: npz(**dict.fromkeys(("patterns", "mask"), np.zeros((1, 60 * n * MB), bool))),
 }
-
-
 # --- pictures ---
 
 SIDE = 7_000  # the largest picture has 50 million pixels
@@ -336,21 +300,7 @@ def claim(*tags, side=SIDE):
     return lambda n: small_tiff((256, 4, 1, side), (257, 4, 1, side), *tags)
 
 
-OME = '<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06">{}</OME>'
-OME_IMAGE = '<Image><Pixels DimensionOrder="XYZCT" SizeX="16" SizeY="16" {}>{}</Pixels></Image>'
-OTHER_FILE = '<TiffData IFD="%x"><UUID FileName="%x.tif">%x</UUID></TiffData>'
-
-
-def ome(xml):
-    """Return an OME-TIFF of one small page with any XML."""
-    pixels = np.zeros((16, 16), np.uint8)
-    return written(tifffile.imwrite, pixels, description=OME.format(xml), metadata=None)
-
-
 WIDE_TILE = [(number, 4, 1, value) for number, value in zip(range(322, 326), (2**20, 2**20, 8, 9))]
-OMES = repeats(OME_IMAGE.format("", "<TiffData/>"), "<a/>", wrap=ome)
-START, _, END = OME_IMAGE.format('SizeZ="99999"', "|").partition("|")
-OMES |= repeats("<TiffData/>", OTHER_FILE, "<Channel/>", "<a>", head=START, tail=END, wrap=ome)
 COLOUR = {"photometric": "rgb"}
 TIFF = {
     **{f"grey of {dtype}": tiff(dtype=dtype) for dtype in ("u1", "u2", "f4")},
@@ -370,35 +320,7 @@ TIFF = {
     "a long text": lambda n: small_tiff((270, 2, 2**31, 8)),
     "a long private tag": lambda n: small_tiff((65000, 12, 2**28, 8)),
     "an open text": lambda n: small_tiff((270, 2, 200, 8)),
-    "ome claims": lambda n: ome(OME_IMAGE.format('SizeZ="200000000"', "<TiffData/>")),
-    **OMES,
 }
-LIF_HEAD = '<LMSDataContainerHeader Version="2"><Element Name="f">{}</Element></LMSDataContainerHeader>'
-
-
-def lif(elements="", blocks=b""):
-    text = LIF_HEAD.format(elements).encode("utf-16-le")
-    return struct.pack("<IIBI", 0x70, len(text) + 5, 0x2A, len(text) // 2) + text + blocks
-
-
-LIF = repeats("<a/>", "<a>", size_mb=0.5, wrap=lif) | {
-    "a claim": lambda n: struct.pack("<IIBI", 0x70, 2**32 - 1, 0x2A, 2**31 - 1) + b"<\0",
-    "blocks": lambda n: lif(blocks=struct.pack("<IIBQBI", 0x70, 18, 0x2A, 0, 0x2A, 2) * (n * MB // 26)),
-}
-
-
-def czi(n):
-    """Return a CZI of one plane that claims to have the size of the largest picture."""
-    from pylibCZIrw import czi as zeiss
-
-    with TemporaryDirectory() as folder:
-        with zeiss.create_czi(f"{folder}/a.czi", compression_options="zstd1:") as file:
-            for k in range(min(n, 8)):
-                file.write(np.zeros((SIDE // 8, SIDE, 1), np.uint8), location=(0, k * SIDE // 8))
-        with open(f"{folder}/a.czi", "rb") as file:
-            return file.read()
-
-
 # --- HDF5 ---
 
 
@@ -428,17 +350,10 @@ def attributes(name, makes):
     return {f"{name}: {text}": hdf5(partial(change, make=make)) for text, make in makes.items()}
 
 
-def replace(file, name, values=None, zeros=False, **options):
-    """Replace a dataset of a stage range; without values nothing is stored, unless `zeros` are written."""
+def replace(file, name, values=None, **options):
+    """Replace a dataset of a stage range; without values nothing is stored."""
     del file[f"4-6/{name}"]
-    made = file.create_dataset(f"4-6/{name}", data=values, **options)
-    if zeros:
-        made[:] = 0
-
-
-def claimed(*shape, **options):
-    """Return a function that makes a file with features of any shape, of which nothing is stored."""
-    return hdf5(lambda file, n: replace(file, "features", shape=shape or (n * MB, 64), dtype="f4", **options))
+    file.create_dataset(f"4-6/{name}", data=values, **options)
 
 
 def resize(sizes):
@@ -453,22 +368,11 @@ def resize(sizes):
     return change
 
 
-OUT = h5py.ExternalLink("/dev/zero", "/")
-CHUNKED = {"chunks": (1024, 64)}
 HDF5 = {
     **attributes("options", JSON),
     **attributes("failures", repeats('["",""],', head="[", tail='["",""]]')),
     **attributes("inputs", repeats("[],", head='{"a":[', tail="[]]}")),
-    "a claim": claimed(),
-    "chunks": claimed(**CHUNKED),
-    "deflate": claimed(compression="gzip", fillvalue=1, **CHUNKED),
-    "zeros": claimed(chunks=(MB // 64, 64), compression=1, zeros=True),
-    "checksums": claimed(fletcher32=True, **CHUNKED),
-    "rows": claimed(2**40, 0),
-    "an endless file beside": claimed(external=[("/dev/zero", 0, h5py.h5f.UNLIMITED)]),
-    "names": hdf5(lambda file, n: [file["4-6"].create_group(f"{i}") for i in range(5000 * n)]),
-    "links": hdf5(lambda file, n: [file.__setitem__(f"l{i}", file["4-6/features"]) for i in range(400 * n)]),
-    "links out": hdf5(lambda file, n: [file.__setitem__(f"l{i}", OUT) for i in range(400 * n)]),
+    "a claim": hdf5(lambda file, n: replace(file, "features", shape=(n * MB, 64), dtype="f4")),
     "texts": hdf5(lambda file, n: replace(file, "image", np.full(n * MB // 2, b"ab"))),
     "images": hdf5(resize({3: 90_000})),
 }
@@ -557,8 +461,6 @@ BOMBS = {
     **bombs_of("csv.gz", "t.csv", (read_images,), pack(CSV | WIDE_CSV)),
     **bombs_of("terms", "t.csv", (read_annotations,), pack(TERMS)),
     **bombs_of("corrections", "t.csv", (lambda path: read_corrections([path]),), pack(VERDICTS)),
-    **bombs_of("genes", "t.csv", (resolve.read_genes,), pack(GENES)),
-    **bombs_of("dump", "t.csv", (lambda path: bdgp.TABLES.rows(path, import_log.ImportLog()),), pack(DUMPS)),
     **bombs_of("xlsx", "t.xlsx", (read_images,), XLSX),
     **bombs_of("json", "t.json", (json_file, read_scores), JSON),
     **bombs_of("scores", "t.json", (evaluated,), SCORES),
@@ -574,8 +476,6 @@ BOMBS = {
     **bombs_of("jpeg", "t.jpg", (pictures,), JPEG),
     **bombs_of("other", "t.png", (pictures,), OTHERS),
     **bombs_of("tiff", "t.tif", (pictures,), TIFF),
-    **bombs_of("lif", "t.lif", (pictures,), LIF),
-    **bombs_of("czi", "t.czi", (pictures,), {"flat": czi}),
     **bombs_of("hdf5", "t.h5", (read_shown,), HDF5),
     **bombs_of("stored", "t.h5", (read_stored,), {k: hdf5(resize(of[1]), k) for k, of in STORED.items()}),
 }

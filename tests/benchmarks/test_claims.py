@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks import claims
-from benchmarks.claims import LIKE, OURS, OUTSIDE, PAPER, Number, Regime, Statement, exactly, merged
-from benchmarks.findings import Finding, Size, Source, counted, not_runnable
+from benchmarks.claims import LIKE, OURS, OUTSIDE, PAPER, Number, Regime, Statement, exactly
 from benchmarks.items import ITEMS
 from benchmarks.items import OURS as NO_PAPER
 from benchmarks.lee import claims as lee
@@ -57,21 +56,6 @@ def test_a_bound_of_ours_can_be_halved_and_doubled():
     assert claimed(exactly(1.5), below=1).at_other_bounds(at_most_2.cases[0]) == PAPER
 
 
-@pytest.mark.parametrize(
-    ("lost", "finding"), [(0.002, claims.HOLDS), (0.0105, claims.OPEN), (0.1, claims.CONTRADICTED)]
-)
-def test_a_hash_that_finds_next_to_nothing_is_no_speed_up(lost, finding):
-    for key, worse in (("siso-hash-over-siso", {"map": 1 - lost}), ("siso-7-siso", {"flat_cost": 1 + lost})):
-        ((column, value),) = worse.items()
-        rows = put(examples_of(key)[0], column, value, method=HASHES)
-        for row in rows:
-            if row["method"] == SISO:
-                row["draws"] = [0.999, 1.001]
-            elif row["method"] in HASHES:
-                row["draws"] = row["draws"][:2]
-        assert STATEMENTS[key].of(rows).finding == finding
-
-
 def claimed(number, **bounds):
     """Return the claim that a number lies within bounds."""
     return Statement("", PAPER, "it is so", lambda rows: number, **bounds).of([])
@@ -84,23 +68,6 @@ def test_a_statement_holds_only_if_its_whole_interval_does_and_is_refuted_on_eit
     assert found == [claims.CONTRADICTED, claims.HOLDS, claims.CONTRADICTED]
     unknown = claimed(None, above=1)
     assert unknown.finding == claims.OPEN and unknown.cases[0].here == "not measured"
-
-
-def test_numbers_and_bounds_read_as_people_say_them():
-    """A negative number is one of the opposite, and so is a negative bound; 0 may be no number at all."""
-    said = {
-        (2, "times"): "2 times",
-        (-0.05, "% above"): "5% below",
-        (-0.7, "fewer pieces"): "0.7 more pieces",
-    }
-    said |= {(0, "of r|never"): "never", (-3, "of r|never"): "-3 of r", (0, "% more"): "0% more"}
-    assert {asked: claims.in_words(*asked) for asked in said} == said
-    assert claims.in_words(-2, "more error", -3, 1) == "2 (-1 to 3) less error"
-    bounds = ("% lower", 0, None), ("% above", None, 0), ("% above", -0.05, None), ("% more", -0.01, 0.01)
-    refuted = [claimed(exactly(0), unit=unit, above=a, below=b).refuted_by for unit, a, b in bounds]
-    assert refuted[:3] == ["equal or higher", "equal or above", "at least 5% below"]
-    assert refuted[3] == "at least 1% less or at least 1% more"
-    assert claimed(exactly(2), above=1, unit="times").refuted_by == "at most 1 times"
 
 
 LARGE_ENOUGH = Regime("of ten features or more", {"p": 10})
@@ -123,36 +90,10 @@ def test_the_finding_of_a_statement_is_that_of_its_cases_in_the_regime():
     assert some.of([{"variant": "b", "x": 9}, {"variant": "a", "x": 1}]).finding == claims.HOLDS
 
 
-def test_a_statement_of_two_items_is_one_count_with_the_cases_of_both():
-    both = merged([BELOW_3.of([{"p": 10, "x": x}], LARGE_ENOUGH) for x in (1, 4)])
-    assert len(both) == 1 and len(both[0].cases) == 2 and counted(both) == "1 contradicted"
-
-
 def test_one_split_decides_nothing():
     alone, five = claims.of_repeats([2.0]), claims.of_repeats([2.0, 2.1, 1.9, 2.0, 2.0])
     assert (alone.low, alone.high) == (float("-inf"), float("inf"))
     assert 1.9 < five.low < 2.0 < five.high < 2.1
-
-
-def test_of_several_numbers_the_worst_decides():
-    numbers = [Number(2, 1, 3), Number(5, 0.5, 9)]
-    assert (claims.least(numbers).value, claims.least(numbers).low) == (2, 0.5)
-    assert (claims.largest(numbers).value, claims.largest(numbers).high) == (5, 9)
-    assert claims.least([None, exactly(1)]) is None
-
-
-def test_reproduced_is_only_what_holds_on_the_papers_own_data_at_full_size():
-    yes = Statement("", PAPER, "yes", lambda rows: exactly(2), above=1)
-    size = Size("images", 10, 10, is_papers_data=True)
-
-    def outcome(statement=yes, **changes):
-        return replace(Finding(Source("images"), "", size=size), **changes).evaluated_by((statement,)).outcome
-
-    assert outcome() == "the paper's data: 1 reproduced"
-    for other in (replace(size, is_papers_data=False), replace(size, ours=9), None):
-        assert outcome(size=other) == "like the paper's: 1 hold"
-    assert outcome(replace(yes, above=3)) == "the paper's data: 1 contradicted"
-    assert outcome(replace(yes, by=OURS)) == "measured" and not_runnable("no data").outcome == "no data"
 
 
 OPTIONS = {key: one.number.keywords for key, one in STATEMENTS.items()}

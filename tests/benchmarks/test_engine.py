@@ -127,13 +127,6 @@ def test_without_its_data_an_item_says_so_and_is_not_run(setup):
         assert "FLYANNOT_DATA" in finding.why_not and not finding.rows
 
 
-def test_a_file_of_the_data_is_found_or_known_to_be_absent(tmp_path, setup):
-    (tmp_path / "bow").mkdir()
-    (tmp_path / "bow" / "bdgp_bow.npz").touch()
-    found = replace(setup, data=tmp_path)
-    assert found.data_file("bow").is_file() and found.data_file("fmri") is None
-
-
 def test_a_measurement_is_made_once_in_a_run(setup, monkeypatch):
     calls = []
     monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda *a, **k: calls.append(a) or {})

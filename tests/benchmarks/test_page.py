@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.claims import PAPER, Regime, Statement, exactly
+from benchmarks.claims import PAPER, Statement, exactly
 from benchmarks.findings import not_runnable
 from benchmarks.items import OURS
 from benchmarks.page import section_of
 from benchmarks.page.figures import footnote
-from benchmarks.page.summary import summary_of, took
 from benchmarks.records import paths_of, read_record
 from tests.benchmarks.made_up import FOUND, MadeUp, measured
 
@@ -39,21 +38,6 @@ def test_the_page_lists_every_item_of_a_paper_and_says_what_became_of_it(items, 
     assert "title of four" in (tmp_path / "index.md").read_text()
 
 
-def test_what_is_contradicted_stands_on_top_in_the_regime_and_apart_outside_it(items, setup, tmp_path):
-    said = PAPER, "m is above", lambda rows: exactly(rows[0]["m"])
-    above = [Statement(key, *said, above=least, each="m") for key, least in (("three", 3), ("one", 1))]
-    items[0] = replace(items[0], statements=(*above, *items[0].statements), regime=Regime("two", {"m": 2}))
-    summary = summary_of([section_of(items[0], record_in(setup, tmp_path, items[0]))])
-    inside, reopened, outside = summary.of_failures
-    assert inside.rows == [["one", "m is above", "2 (m 2)", "at most 3"]]
-    assert reopened.rows == []
-    assert outside.rows == [["one", "m is above", "1 (m 1)", "at most 1"]]  # three fails everywhere
-    shown = "one|Table 1, Section 5.3|like the paper's|0|1|1|0|1||with another item"
-    assert summary.of_items.rows == [shown.split("|")]
-    assert summary.sentence.endswith("; 2 in the regime of the paper: 1 hold, 1 contradicted.")
-    assert took(63.4) == "63\N{NO-BREAK SPACE}s"
-
-
 def test_a_record_of_other_columns_counts_as_not_measured(items, setup, tmp_path):
     record = record_in(setup, tmp_path, items[0])
     other = Statement("three", PAPER, "it is new", lambda rows: exactly(rows[0]["new"]), above=3)
@@ -74,17 +58,6 @@ def test_whatever_an_item_says_is_escaped_and_the_page_needs_nothing_else(items,
     assert "hours\\|m=1" in (tmp_path / "index.md").read_text()
 
 
-def test_a_failure_is_shown_until_it_is_mended(monkeypatch, setup, tmp_path):
-    broken = MadeUp("two", ZeroDivisionError("no number"))
-    monkeypatch.setattr("benchmarks.page.ITEMS", {"two": broken.item})
-    measured([broken.item], setup, tmp_path)
-    markdown = (tmp_path / "index.md").read_text()
-    assert "| two |" in markdown and "**failed: ZeroDivisionError: no number; " in markdown
-    broken.finding = FOUND
-    measured([broken.item], setup, tmp_path)
-    assert "failed" not in (tmp_path / "index.md").read_text()
-
-
 def test_figures_are_svg_and_say_how_real_the_data_are(items, setup, tmp_path):
     pytest.importorskip("matplotlib", reason="figures need flyannot[reproduce]")
     measured(items[:1], setup, tmp_path)
@@ -92,11 +65,3 @@ def test_figures_are_svg_and_say_how_real_the_data_are(items, setup, tmp_path):
     assert b"<svg" in paths["svg"].read_bytes()
     assert footnote(FOUND).startswith("Data (synthetic): ")
     assert "data:image/svg+xml;base64," in (tmp_path / "index.html").read_text()
-
-
-def test_without_matplotlib_the_page_says_that_figures_are_missing(items, setup, tmp_path, monkeypatch):
-    for module in ("page", "page.figures"):
-        monkeypatch.setattr(f"benchmarks.{module}.can_draw", lambda: False)
-    measured(items[:1], setup, tmp_path)
-    assert not paths_of(tmp_path, "one")["svg"].exists()
-    assert "matplotlib is not installed" in (tmp_path / "index.md").read_text()

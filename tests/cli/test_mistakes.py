@@ -41,6 +41,8 @@ FILES = {
     "text.png": "text",
     "text.h5": "text",
     "no-table/a.txt": "",
+    "project/embryos/images.csv": TABLES["capital-header"],
+    "capital-name/Images.csv": TABLES["capital-header"],
     "pictures/a.png": np.full((128, 320), 255, np.uint8),
     "fbbt.obo": "[Term]\n",
     "many-faults/annotations.csv": "gene,stage_range,term\nDl,4-6,gut\nDl,4-6,gut\nDl,4-6,\n",
@@ -109,7 +111,7 @@ def made(chain, tmp_path_factory):
     more["copy.png"] = (folder / PICTURE).read_bytes()
     for name, content in (FILES | more).items():
         path = folder / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         if isinstance(content, np.ndarray):
             Image.fromarray(content).save(path)
         else:

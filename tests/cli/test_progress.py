@@ -48,10 +48,6 @@ def test_workers_tell_of_every_image_too(flyannot, own_chain, monkeypatch, told)
     monkeypatch.chdir(own_chain.folder)
     flyannot("extract embryos -o new.h5 --stride-px 16 --jobs 2", code=0)
     assert told[0][0] == 0 and told[-1][0] == told[-1][1]
-    (own_chain.folder / "new.h5").unlink()
-    before = own_chain.descriptors.read_bytes()
-    flyannot("extract embryos -o new.h5 --stride-px 16 --jobs 2 -q", code=0)
-    assert (own_chain.folder / "new.h5").read_bytes() == before
 
 
 def test_in_a_log_a_line_now_and_then_with_rate_and_time_left(monkeypatch, caplog):

@@ -100,23 +100,6 @@ def test_every_wrong_input_is_refused_in_one_line(flyannot, workplace, limited, 
     assert not faults, "\n".join(faults)
 
 
-def test_explain_takes_the_stage_range_as_annotate_does(flyannot, workplace):
-    assert "syn" not in flyannot("explain blastoderm embryo.png", code=0).err
-    for command, out in (("annotate", "-o a.h5"), ("explain", "")):
-        said = flyannot(f"{command} model.h5 embryo.png {out}", code=2)
-        assert "--stage-range" in said.err
-        assert "of 7-8" in flyannot(f"{command} model.h5 embryo.png --stage-range 7-8 {out}", code=2).err
-    assert ", 4-6: " in flyannot("explain model.h5 embryo.png --stage-range 5", code=0).out
-    flyannot("explain blastoderm embryo.png --guess-stages")
-
-
-@pytest.mark.parametrize("line", ["annotate stages my-images -o a.h5", "explain stages embryo.png"])
-def test_the_stage_model_gives_no_terms(flyannot, workplace, line):
-    said = flyannot(line, code=2)
-    assert "stages is the stage model" in said.err and "blastoderm" in said.err
-    flyannot("show stages", code=0)
-
-
 def test_a_term_with_a_comma_is_excluded_in_quotes(flyannot, workplace):
     terms = Path("embryos/annotations.csv")
     rows = terms.read_text().splitlines()

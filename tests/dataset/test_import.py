@@ -15,7 +15,6 @@ from flyannot.dataset.importers.bdgp import PART_OF_EMBRYO, UNKNOWN_ORIENTATION
 from flyannot.dataset.importers.import_log import format_import_summary
 from flyannot.dataset.importers.resolve import AmbiguousGene, GeneTable
 from flyannot.dataset.importers.tables import TableOptions
-from flyannot.files import text_files
 from tests.small_embryos import rows_of_csv
 
 IMAGES = "gene,stage,direction,image_url\n"
@@ -138,19 +137,6 @@ def test_a_dirty_row_is_rejected_with_its_reason_and_the_rest_is_taken(flyexpres
     assert reason in format_import_summary(summary)
 
 
-@pytest.mark.parametrize(
-    "encode", [str.encode, lambda text: text.encode("utf-16"), lambda text: text.encode("cp1252")]
-)
-@pytest.mark.parametrize("separator", ",;\t")
-def test_source_tables_have_the_shapes_of_all_tables(flyexpress, tmp_path, encode, separator):
-    (tmp_path / "bmp" / "1_s.bmp").touch()
-    cells = [["gene", "stage", "direction", "image_url"], ["\xe9lan", "2", "lateral", "\"('1_s.bmp',)\""]]
-    (tmp_path / "i.csv").write_bytes(encode("".join(separator.join(row) + "\n" for row in cells)))
-    summary = import_tables("flyexpress", [tmp_path / "bmp", tmp_path / "i.csv"], tmp_path / "set")
-    assert summary["log"]["images"]["taken"] == 1
-    assert [image.gene for image in read_images(tmp_path / "set")] == ["\xe9lan"]
-
-
 FLYBASE = {
     "fbgn_annotation_ID": "## FlyBase\n"
     "##gene_symbol\torganism_abbreviation\tprimary_FBgn#\tsecondary_FBgn#(s)\t"
@@ -214,13 +200,6 @@ def test_what_cannot_be_read_at_all_is_named(flyexpress, tmp_path):
             import_tables("flyexpress", [tmp_path / name for name in names.split()], tmp_path / "set")
         assert ("folders of images" in caught.value.message) == ("bmp" not in names or ". " in names)
         assert caught.value.fix or "no such" in caught.value.message
-
-
-def test_a_table_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "MAX_LINE_FILE_BYTES", 1000)
-    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"x" * 1001))
-    with pytest.raises(InputError, match="unpacks to more"):
-        list(source_tables.read_source_rows(tmp_path / "t.csv.gz"))
 
 
 def test_copied_images_are_files_of_the_folder_itself(flyexpress):

@@ -90,13 +90,6 @@ def test_folders_below_are_entered_only_if_asked_for(tmp_path):
     assert [(image.name, image.path) for image in images] == [(n, tmp_path / n) for n in listing.names]
 
 
-def test_a_folder_without_a_picture_says_what_it_has(tmp_path):
-    (tmp_path / "a.avif").touch()
-    save(tmp_path / "below" / "a.png")
-    with pytest.raises(InputError, match="no picture in .*, but 1 AVIF, 1 folder with 1 picture .to take"):
-        read_folder(tmp_path, "4-6")
-
-
 def test_the_same_picture_under_two_genes_is_named(images_csv, tmp_path, caplog):
     """One gene may have a picture twice, and equal sizes are not equal pictures."""
     from flyannot.dataset.folder import read_images

@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,6 @@ from flyannot.dataset.folder import (
     write_annotations_csv,
 )
 from flyannot.dataset.ontology import read_ontology
-from flyannot.dataset.paths import suggest_rename
 from flyannot.files.tables import MissingColumnsError
 
 TERMS = "gene,stage_range,term\n"
@@ -78,16 +76,6 @@ def test_of_several_known_terms_the_most_frequent_one_is_meant():
         assert len(table_warnings.find_misspelt_terms({"spotb": 3, "spotx": n}, set())) == (n == 15)
 
 
-def test_a_table_keeps_its_format_when_it_is_renamed():
-    names = {"Image.xlsx": "images.xlsx", "image.txt": "images.csv"}
-    assert all(suggest_rename(Path(old), "images.csv") == f"mv {old} {new}" for old, new in names.items())
-
-
-def test_a_view_that_is_nearly_a_known_one_is_named(caplog):
-    table_warnings.warn_of_views(Path("images.csv"), {"latral": 3, "lateral": 4, "mine": 5})
-    assert caplog.messages == ['warning: images.csv: 1 view looks misspelt: "latral" (line 3; "lateral"?)']
-
-
 def test_faults_of_a_table_are_one_error_with_each_remedy_once():
     faults = [InputError(name, fix="mend it") for name in "ab"]
     faults.append(MissingColumnsError("c", words={"image": "bild"}, fix=""))
@@ -143,17 +131,6 @@ def test_a_cell_of_several_terms_is_taken_apart_and_named(said, cell):
     (message,), terms = said('x,4-6,"gap, mine"\n')
     assert terms == {"gap, mine"} and 'separated by ;: "gap, mine"' in message
     assert said('x,4-6,"stripe, narrow"\n') == ([], {"stripe, narrow"}), "a comma within another term stays"
-
-
-def test_genes_that_a_spreadsheet_turned_into_dates_are_named(images_csv, caplog):
-    genes = ["Sep1", "dec-1", "26-29-p", "18w", "14-3-3epsilon", "1-Sep", "Dec-01", "2.00E+05", "01-Mar-2023"]
-    read_images(images_csv("image,gene,stage_range\n" + "".join(f"{g}.png,{g},4-6\n" for g in genes)))
-    message, _ = caplog.messages  # the other: these images are missing
-    assert message.startswith(
-        "warning: images.csv: 4 genes are dates or numbers that a spreadsheet made of the name: "
-        '\n  "1-Sep" (line 7)\n  "Dec-01" (line 8)\n  "2.00E+05" (line 9)\n  "01-Mar-2023" (line 10); '
-    )
-    assert "column as Text" in message
 
 
 MADE_OF_NAMES = [
@@ -237,6 +214,12 @@ def test_a_table_of_images_without_stage_ranges_leaves_them_unknown(images_csv, 
     assert "--guess-stages" in caught.value.fix
     with pytest.raises(InputError, match='"stage" may be "stage_range"'):
         read_images(images_csv("image,gene,stage\na.png,Dl,5\n"), unknown_stage="4-6")
+    caplog.set_level("INFO", "flyannot")
+    path = images_csv("image,gene,stage_range\na.png,Dl,\nb.png,Dl,?\nknown.png,x,4-6\n")
+    assert [image.stage_range for image in read_images(path, unknown_stage="7-8")] == ["7-8", "7-8", "4-6"]
+    assert "rows without a stage range are taken as 7-8" in caplog.text
+    assert [image.name for image in read_images(path)] == ["known.png"]
+    assert "2 rows have no stage range, and are left out: line 2" in caplog.text
 
 
 def test_another_format_of_a_table_is_named(tmp_path, images_csv, caplog):
@@ -267,25 +250,6 @@ def test_missing_images_are_named_with_both_places_and_a_suggestion(images_csv, 
     )
     (tmp_path / "a.Bmp").touch()
     assert not read_images(path)[0].path.is_file(), "of two files nobody knows which is meant"
-
-
-def test_a_data_set_folder_one_level_up_or_down_is_named(tmp_path, flyannot):
-    data_set = tmp_path / "project" / "embryos"
-    (data_set / "images").mkdir(parents=True)
-    (data_set / "images.csv").write_text("image,gene,stage_range\na.png,x,4-6\n")
-    for folder in (data_set / "images", tmp_path / "project"):
-        said = flyannot("extract F -o O", F=folder, O=tmp_path / "d.h5", code=2)
-        assert said.err == (
-            f"Error: {folder} has no images.csv, but {data_set} has\nFix: give the folder {data_set}\n"
-        )
-    said = flyannot("annotate M F -o O", M=tmp_path / "m.h5", F=data_set / "images", O=tmp_path / "p.h5")
-    assert said.code == 2 and f"but {data_set} has an images.csv\nFix: name {data_set}, or" in said.err
-    (data_set / "images.csv").rename(data_set / "Images.csv")
-    said = flyannot("extract F -o O", F=data_set, O=tmp_path / "d.h5")
-    assert (
-        said.code == 2
-        and f'Did you mean "Images.csv"?\nFix: mv {data_set}/Images.csv {data_set}/images.csv' in said.err
-    )
 
 
 def test_a_table_is_warned_of_once_however_often_it_is_read(flyannot, own_chain):

@@ -121,20 +121,6 @@ def test_pursuit_counts_its_atoms_and_is_refused_where_it_cannot_serve(X, rng):
 # --- learning ---
 
 
-@EVERY_LEARNER
-@pytest.mark.parametrize("n_atoms", [1, 5, 12, 30])
-def test_any_number_of_atoms_is_learned_from_ten_samples(learner, n_atoms, X):
-    for samples in (X, X[:1]):
-        model = learned(samples, n_atoms, learner=learner)
-        assert model.components_.shape == (n_atoms, 8) and model.transform(X).shape == (10, n_atoms)
-        assert len(np.unique(model.components_, axis=0)) >= min(n_atoms, len(samples))
-        assert np.linalg.norm(model.components_, axis=1).max() <= 1 + 1e-12
-        part = (
-            DictionaryLearning(n_atoms, learner=learner, random_state=0).partial_fit(samples).partial_fit(X)
-        )
-        assert part.components_.shape == (n_atoms, 8)
-
-
 def test_few_samples_are_enough_for_atoms_that_are_not_negative(X):
     components = learned(X, max_iter=2, positive_dict=True).components_
     assert np.isfinite(components).all() and components.any(axis=1).all()
@@ -159,34 +145,3 @@ def test_verbose_says_a_line_an_epoch(X, caplog, capsys):
     assert f"{model.trace_[-1].objective:.6g}" in caplog.text and "epoch 4" in caplog.text
     learned(X, max_iter=3)
     assert not capsys.readouterr().out
-
-
-# --- what hurts ---
-
-# Dictionaries, and the scales of samples that are learned from with them.
-HURTS = {
-    "Hilbert-like, 97 atoms": [1e-30],
-    "duplicates": [1e30],
-    "rank 3": [1],
-    "zero atoms": [1, 1e-30, 1e30],
-}
-
-
-@EVERY_LEARNER
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", HURTS)
-def test_learning_from_what_hurts_ends_no_higher_than_it_began(learner, dtype, name, rng):
-    """Use nearly singular, read-only atoms, and repeated and zero samples of any scale."""
-    X, D = problem(name, 60, np.float64, rng)
-    X = np.concatenate([X, X[:10], 0 * X[:5], 1e-12 * X[:5]])
-    D.flags.writeable = False
-    for scale in HURTS[name]:
-        scaled, alpha = (scale * X).astype(dtype), 0.05 * scale
-        scaled.flags.writeable = False
-        model = learned(scaled, len(D), learner=learner, alpha=alpha, dict_init=D, max_iter=2)
-        norms = np.linalg.norm(model.components_.astype(np.float64), axis=1)
-        assert np.isfinite(norms).all() and norms.max() <= 1 + 4 * np.finfo(dtype).eps
-        began = SparseCoder(D, alpha=alpha, tol=1e-3).score(scaled)
-        model.set_params(tol=1e-3)
-        assert model.score(scaled) >= began * (1 + 1e-3), "scores are negative"
-        assert abs(model.gap_) <= 1e-5 * scale**2

@@ -215,24 +215,6 @@ def test_atoms_come_back(exported, chain):
         assert all(np.array_equal(arrays[s], D[s]) for s in D)
 
 
-def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, flyannot):
-    out = tmp_path / "out"
-    for kind, to, why in (
-        ("model", "csv", "cannot be exported"),
-        ("predictions", "npz", "use one of csv, xlsx"),
-    ):
-        said = flyannot(f"export P --to {to} -o OUT", P=chain.kinds[kind], OUT=out)
-        assert said.code == 2 and why in said.err and not out.exists()
-    said = flyannot("export P --to csv -o OUT --stage-range 1-3", P=chain.predictions, OUT=out, code=2)
-    assert "choose from 4-6, 11-12" in said.err
-    said = flyannot("export P --to csv -o OUT.xlsx", P=chain.predictions, code=2)
-    assert "write to OUT.csv, or use --to xlsx" in said.err
-    table = tmp_path / "images.csv"  # a table of a data set is never replaced by results
-    table.write_text("image,gene,stage_range\n")
-    said = flyannot("export P --to csv -o OUT --force", P=chain.predictions, OUT=table, code=2)
-    assert "is not replaced" in said.err and table.read_text() == "image,gene,stage_range\n"
-
-
 def test_the_same_file_gives_the_same_bytes(exported, chain, open_predictions, tmp_path):
     assert len(all_formats()) == len(set(all_formats()))
     for kind in EXPORTERS.keys() - {"codes"}:  # which no step of a run makes
@@ -240,11 +222,3 @@ def test_the_same_file_gives_the_same_bytes(exported, chain, open_predictions, t
             source = open_predictions if kind == "predictions" else chain.kinds[kind]
             export(source, to, tmp_path / f"{kind}{to}")
             assert (tmp_path / f"{kind}{to}").read_bytes() == exported(kind, to).read_bytes()
-
-
-def test_an_export_replaces_no_picture(flyannot, chain, tmp_path):
-    picture = tmp_path / "p3.png"
-    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
-    said = flyannot("export P --to csv -o OUT --force", P=chain.predictions, OUT=picture)
-    assert said.code == 2 and "is a PNG picture, and is not replaced" in said.err
-    assert picture.read_bytes()[:4] == b"\x89PNG"

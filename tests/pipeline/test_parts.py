@@ -104,19 +104,6 @@ def test_the_part_of_an_image_that_has_changed_since_is_made_anew_and_no_other(
     assert out.read_bytes() == fresh.read_bytes()
 
 
-def test_images_are_pooled_as_their_descriptors_and_the_unreadable_listed(own_chain, flyannot, monkeypatch):
-    monkeypatch.chdir(own_chain.folder)
-    line = "pool embryos dictionary.h5 --grid 1x2"
-    assert "images, 48 features each" in flyannot(f"{line} -o f.h5 --jobs 2", code=0).err
-    np.testing.assert_equal(arrays("f.h5"), arrays("features.h5"))
-    by_table = line.replace("embryos", "embryos/images.csv")
-    assert flyannot(f"{by_table} -o f.h5").err.startswith("up to date")
-    broken = min((own_chain.embryos / "images").iterdir())
-    broken.write_bytes(b"no picture")
-    assert "1 image was skipped" in flyannot(f"{line} -o g.h5 --jobs 1", code=3).err
-    assert broken.name in (own_chain.folder / "failures.csv").read_text()
-
-
 @pytest.mark.parametrize("n_parts", [0, 1, 2, 7, 20])
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_parts_divided_among_jobs_are_disjoint_complete_and_even(n_parts, count):

@@ -151,10 +151,6 @@ def test_the_command_line_overrides_the_file(flyannot, config, tmp_path):
         (BOTH + "[learn_dict]\nn-atoms = 4", 'unknown table "learn_dict". Did you mean "learn-dict"'),
         (BOTH + "[learn-dict]\nn_atoms = 4", 'no option "n_atoms". Did you mean "n-atoms"'),
         (BOTH + "extract = 4", "extract"),
-        *(
-            (BOTH + f"[{table}]\nscheduler = 'tcp://a:1'", "scheduler")
-            for table in ("run", "extract", "train")
-        ),
     ],
 )
 def test_a_faulty_configuration_is_explained_before_anything_runs(flyannot, tmp_path, text, words):

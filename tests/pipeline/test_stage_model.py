@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from PIL import Image as Picture
 
-from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_images, write_images_csv
 from flyannot.files.hdf5.reading import open_stored_file
@@ -49,21 +48,6 @@ def test_a_stage_range_is_contradicted_if_another_has_a_hundred_times_its_odds()
     odds = np.log([[1.0, 99.0, 1.1, 101.0, 100.0, 0.5]])
     assert contradicted(odds).tolist() == [[True, False, False, False, False, True]]
     assert not contradicted(np.zeros((3, 6))).any()
-
-
-@pytest.mark.parametrize("text", ["", "?", "unknown", "Unknown", "NA", "n/a"])
-def test_rows_without_a_stage_range_are_left_out_or_take_one(text, photographs, tmp_path, caplog):
-    folder = write_table(tmp_path, photographs[:2], text)
-    with pytest.raises(InputError, match="no stage range in line 2") as caught:
-        read_images(folder)
-    assert "--stage-range" in caught.value.fix
-    with caplog.at_level("INFO", "flyannot"):
-        assert [i.stage_range for i in read_images(folder, unknown_stage="7-8")] == ["7-8", "7-8"]
-    assert "rows without a stage range are taken as 7-8" in caplog.text
-    with open(folder / "images.csv", "a") as file:
-        file.write("known.png,x,4-6\n")
-    assert [i.name for i in read_images(folder)] == ["known.png"]
-    assert "2 rows have no stage range, and are left out: line 2" in caplog.text
 
 
 def test_stage_ranges_are_guessed_only_if_asked_and_marked(photographs, tmp_path, flyannot):

@@ -65,11 +65,6 @@ def test_what_is_no_file_of_a_run_is_not_waited_for(flyannot, of_run):
     )
 
 
-def test_a_folder_without_a_record_is_no_run(flyannot, tmp_path):
-    said = flyannot("status F", F=tmp_path, code=2)
-    assert "is not the output folder of a run: it has no run.toml" in said.err
-
-
 def states(steps):
     return [one["state"] for one in steps.values()]
 

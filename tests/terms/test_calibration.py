@@ -29,23 +29,6 @@ def test_calibration_of_misleading_separable_or_constant_values_stays_finite():
     assert 1 / (1 + np.exp(-(3 * slope + offset))) == pytest.approx((2 * 3 / 4 + 8 / 10) / 10, abs=1e-6)
 
 
-def youden(values, truth, threshold):
-    tp, fp, fn, tn = confusion_counts(values > threshold, truth)
-    return tp / (tp + fn) + tn / (tn + fp) - 1
-
-
-def test_no_threshold_has_a_larger_youden_index(rng):
-    for _ in range(30):
-        values, truth = rng.integers(0, 12, 25) / 3, rng.random(25) < 0.4
-        if truth.all() or not truth.any():
-            continue
-        best = choose_threshold(values, truth)
-        others = np.unique(values)
-        indices = [youden(values, truth, other) for other in others]
-        assert youden(values, truth, best) == pytest.approx(max(indices))
-        assert best >= others[np.flatnonzero(np.isclose(indices, max(indices)))[-1]]  # ties: the highest
-
-
 @pytest.mark.parametrize(
     ("values", "truth", "at", "threshold"),
     [

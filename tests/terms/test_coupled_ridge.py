@@ -13,7 +13,6 @@ from flyannot.terms.coupled_ridge import (
     _spread,
 )
 from flyannot.terms.feature_rows import inner_products
-from flyannot.terms.metrics import auc
 from flyannot.terms.scorer import FitOptions
 
 
@@ -63,22 +62,6 @@ def test_the_model_is_a_mixture_of_ridge_regressions(learnable, rng):
     factors = np.linalg.lstsq(ridge @ np.diag(1 / ridge.std(axis=0)), values, rcond=None)[0]
     np.testing.assert_allclose(ridge / ridge.std(axis=0) @ factors, values, atol=1e-8)
     np.testing.assert_allclose(values.mean(axis=0), 0, atol=1e-8)
-
-
-def test_rare_terms_learn_from_related_ones(rng):
-    """Use six noisy copies of one hidden term: together they predict better than each alone."""
-    hidden = rng.normal(size=120)
-    X = np.outer(hidden, rng.normal(size=80)) + 4 * rng.normal(size=(120, 80))
-    Y = np.stack([hidden + rng.normal(size=120) > 0.8 for _ in range(6)], axis=1)
-    train = np.arange(120) < 80
-    model, _ = fitted(X[train], Y[train], np.arange(80), rng)
-    W, _ = plain_ridge(X[train], Y[train].astype(float), model.alpha[0])
-
-    def mean_auc(values):
-        return np.mean([auc(v, t, None) for v, t in zip(values.T, Y[~train].T)])
-
-    assert model.share[0] > 0
-    assert mean_auc(model.decision_values(X[~train])) > mean_auc(X[~train] @ W)
 
 
 def test_the_first_pair_stays_unless_another_is_better_by_the_margin(learnable, monkeypatch, rng):

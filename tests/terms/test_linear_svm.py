@@ -91,19 +91,6 @@ def test_a_term_needs_enough_genes_with_it_and_without_it():
     assert untrainable_reason([1, 0, 1, 0, 0], genes, 3) == "2 positive genes, 3 needed"
 
 
-UNTESTED = ("auc", "auc_low", "auc_high", "precision")
-
-
-def test_two_positive_genes_suffice(rng):
-    X, Y, genes = labelled(rng)
-    Y = np.zeros((80, 1), bool)
-    Y[:2] = True
-    model = trained(X, Y, genes)
-    arrays = model.arrays()
-    assert all(np.isnan(arrays.pop(name)).all() for name in UNTESTED)
-    assert all(np.isfinite(array).all() for array in arrays.values()) and arrays["n_genes"] == [2]
-
-
 def test_features_that_say_nothing_give_the_frequency_of_the_term(rng):
     _, Y, genes = labelled(rng)
     model = trained(np.full((80, 4), 7.0), Y, genes)
