@@ -8,8 +8,6 @@ from flyannot.cli.shared.options import IN_FILE, Command, add_options
 from flyannot.cli.shared.output import build_execution, log, print_text
 from flyannot.pipeline.options import RunOptions, Selection
 
-_COMPARED = ("image", "gene", "fbgn", "picture_digest")  # columns by which repeated pictures are found
-
 
 @click.command("check", cls=Command)
 @click.argument("data_set", type=IN_FILE, metavar="FOLDER")
@@ -38,6 +36,7 @@ def command(data_set, stages, selection):
     from flyannot.dataset.paths import is_data_set_table
     from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
     from flyannot.dataset.table_warnings import abbreviate_names, raise_errors
+    from flyannot.pipeline.engine.images import image_columns
 
     if data_set.is_file() and is_data_set_table(data_set):
         data_set = data_set.parent
@@ -62,7 +61,8 @@ def command(data_set, stages, selection):
     execution = build_execution(run=RunOptions())
     with execution.workers.threads():
         checked = _check_pictures(images, execution.progress, is_rated=stages)
-    warn_of_repeated_pictures(data_set, {name: [vars(one)[name] for one in checked] for name in _COMPARED})
+    columns = image_columns([one.image for one in checked])
+    warn_of_repeated_pictures(data_set, columns | {"picture_digest": [one.picture_digest for one in checked]})
     faults = _print_what_can_be_used(checked)
     if stages:
         _list_other_stage_ranges(checked)
@@ -121,7 +121,7 @@ def _print_what_can_be_used(checked):
     print_text(f"{pluralise(len(checked), 'picture')}; {len(checked) - len(faults):,} can be used")
     for one in checked:
         if one.why_not:
-            print_text(f"  {one.image}: annotate gives it no terms ({one.why_not})")
+            print_text(f"  {one.image.name}: annotate gives it no terms ({one.why_not})")
     return faults
 
 
@@ -132,16 +132,16 @@ def _list_other_stage_ranges(checked):
     """
     from flyannot.base.quality_warnings import format_warnings
 
-    unknown = [one for one in checked if not one.stage_range]
-    doubtful = [one for one in checked if one.stage_range and one.stage_warnings]
+    unknown = [one for one in checked if not one.image.stage_range]
+    doubtful = [one for one in checked if one.stage_warnings]
     if len(unknown) < len(checked):
         n = pluralise(len(doubtful), "picture looks", "pictures look")
         print_text(f"{n} like another stage range")
     for one in doubtful:
-        print_text(f"  {one.image}: {one.stage_range}, {format_warnings(one.stage_warnings)}")
+        print_text(f"  {one.image.name}: {one.image.stage_range}, {format_warnings(one.stage_warnings)}")
     if unknown:
         have = pluralise(len(unknown), "picture has", "pictures have")
         print_text(f"{have} no stage range; two of three such guesses were right in a test")
     for one in unknown:
         looks = f"looks like {one.guess}" if one.guess else "cannot be guessed"
-        print_text(f"  {one.image}: {looks}")
+        print_text(f"  {one.image.name}: {looks}")

@@ -125,9 +125,6 @@ class Explaining(PictureUse):
         described = encoder.describe(view.grey)
         return (view.grey, described, encoder.encode_patches(described, image.view)), []
 
-    def write(self, file, stage_range, columns, outputs):
-        raise NotImplementedError("explanations are no HDF5 file")
-
 
 def explain(model, images, *, terms=()):
     """Explain the decision values of every group of images, from their pictures.
@@ -164,11 +161,12 @@ def explain(model, images, *, terms=()):
 def _explained_image(row):
     """Return the ExplainedImage of a PictureRow."""
     grey, described, pooled = row.output
-    (columns,) = _split_columns(image_columns([row.image]) | {"quality_warnings": [row.warnings]})
-    columns["stage_range"] = row.image.stage_range
-    outline = row.shown.outline
+    columns = {name: values[0] for name, values in image_columns([row.image]).items()}
+    columns |= {"stage_range": row.image.stage_range, "quality_warnings": row.warnings}
     contradicted = [one for one in row.warnings if one.kind == LOOKS_LIKE or one == UNEVEN]
-    return ExplainedImage(columns, grey, outline, described, pooled.features, pooled.winner, contradicted)
+    return ExplainedImage(
+        columns, grey, row.shown.outline, described, pooled.features, pooled.winner, contradicted
+    )
 
 
 def explain_results(model, folder, *, genes=(), terms=()):
@@ -286,11 +284,6 @@ def _explain_groups(use, images, terms):
 def _join_columns(images):
     """Return the image columns of some ExplainedImages, a dict of lists."""
     return {name: [image.columns[name] for image in images] for name in images[0].columns}
-
-
-def _split_columns(columns):
-    """Return a list with the values of each image in a dict of columns."""
-    return [dict(zip(columns, values)) for values in zip(*columns.values())]
 
 
 def _explain_group(loaded, stage_range, images, terms):

@@ -34,9 +34,6 @@ class Showing(PictureUse):
     def take(self, image, view):
         return None, []
 
-    def write(self, file, stage_range, columns, outputs):
-        raise NotImplementedError("the features are of another program")
-
 
 def import_features(source, out, execution, *, folder=None):
     """Make a features file of vectors from another program.

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from flyannot.pipeline import annotate
+from flyannot.pipeline.engine import pictures
+from flyannot.pipeline.engine.pictures import read_rows
 from tests.cli.test_cli import check_error
 from tests.small_embryos import rows_of_csv
 
@@ -14,15 +15,14 @@ LINE = "annotate model.h5 mine --stage-range 4-6 -o mine.h5"
 
 @pytest.fixture
 def read_images(monkeypatch):
-    """Return a list that gets the names of the images whose pictures `annotate` reads."""
+    """Return a list that gets the names of the images whose pictures `annotate` decodes."""
     names = []
 
-    def encode(images, *more, **given):
+    def read(images, uses):
         names.extend(image.name for image in images)
-        return original(images, *more, **given)
+        return read_rows(images, uses)
 
-    original = annotate.encode_images
-    monkeypatch.setattr(annotate, "encode_images", encode)
+    monkeypatch.setattr(pictures, "read_rows", read)
     return names
 
 
@@ -47,7 +47,8 @@ def test_only_added_pictures_are_read_and_the_outcome_is_that_of_a_new_command(f
     assert [row["image"] for row in rows_of_csv("failures.csv")] == ["bad.png"]
     said = flyannot(LINE.replace("mine.h5", "new.h5"), code=3)
     assert Path("mine.h5").read_bytes() == Path("new.h5").read_bytes(), said.err
-    assert Path("mine.csv").read_bytes() == Path("new.csv").read_bytes()
+    for end in (".csv", "-pictures.h5"):
+        assert Path(f"mine{end}").read_bytes() == Path(f"new{end}").read_bytes()
 
 
 def test_a_gene_with_one_more_picture_is_annotated_anew(flyannot, desk, read_images):

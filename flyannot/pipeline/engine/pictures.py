@@ -15,6 +15,7 @@ from typing import Any
 from flyannot.base.errors import DataError, FlyannotError, InputError
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.dataset.folder import Image
 from flyannot.files.atomic_file import lock_output
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.concatenation import read_part_contents
@@ -84,7 +85,6 @@ class PictureUse(ABC):
             If the output leaves the embryo out.
         """
 
-    @abstractmethod
     def write(self, file, stage_range, columns, outputs):
         """Add one stage range to the open file of a part.
 
@@ -92,6 +92,7 @@ class PictureUse(ABC):
 
         columns : dict of the columns of the images; outputs : list of what `take` returned
         """
+        raise NotImplementedError
 
     def reuse(self, images):
         """Return a dict, Image -> PictureRow, of the images whose rows are known from an earlier output."""
@@ -462,18 +463,15 @@ def _digests_of_file(images):
 class CheckedPicture:
     """What `flyannot check` says of one picture.
 
-    image, gene, fbgn, stage_range : as in its row of the table
-    picture_digest : str, digest of its file
+    image : Image, as in its row of the table
+    picture_digest : str, digest of its file; the name of the image if it cannot be opened
     error : InputError, why it cannot be read; None if it can
     why_not : str, why no embryo is found, so that `annotate` gives no terms; "" if one is found
     guess : str, the stage range that it looks like; "" if it was not rated, or has one
     stage_warnings : list of QualityWarning about its stage range
     """
 
-    image: str
-    gene: str
-    fbgn: str
-    stage_range: str
+    image: Image
     picture_digest: str
     error: InputError | None = None
     why_not: str = ""
@@ -486,7 +484,7 @@ def check_picture(image, *, is_rated):
 
     is_rated : whether the stage model rates it, unless it was drawn
     """
-    checked = CheckedPicture(image.name, image.gene, image.fbgn, image.stage_range, image.name)
+    checked = CheckedPicture(image, image.name)
     try:
         with open_picture(image.file) as opened:
             checked = replace(checked, picture_digest=opened.digest(image.address))
