@@ -241,7 +241,8 @@ class Annotation(PictureUse):
             loaded = load_model(self.model, self.digest, stage_range)
             described, pooled = zip(*(outputs[i] for i in rows))
             made = predict_groups(loaded, of_rows, np.stack([one.features for one in pooled]), self.header)
-            for i, of_image in zip(rows, _map_suggestions(loaded, *made[1:], described, pooled)):
+            _, groups, predicted = made
+            for i, of_image in zip(rows, _map_suggestions(loaded, groups, predicted, described, pooled)):
                 maps[i] = of_image
         merged = merge_predictions(self.earlier, stage_range, columns, made)
         write_group_predictions(file, stage_range, *merged)

@@ -284,7 +284,6 @@ def _encode_picture(text, index, stage_ranges):
     """
     stored = index.stored
     path = image_path(text)
-    extract = None if index.is_imported else read_options(stored, ExtractOptions)
     with open_picture(path) as opened:
         digest = opened.digest(text)
         known = [
@@ -296,6 +295,7 @@ def _encode_picture(text, index, stage_ranges):
         if known:
             return _make_queries(text, index, index.query_image, known[:1], stage_ranges)
         _refuse_unclear_stage_range(text, index, stage_ranges)
+        extract = read_options(stored, ExtractOptions)
         address = _choose_embryo(text, opened, extract)
         embryo = Embryo(opened.read_picture(address, extract.plane), is_cut_out=extract.multiple_embryos)
     queries = []

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 from flyannot.base.errors import DataError, FlyannotError, InputError
 from flyannot.base.quality_warnings import QualityWarning
@@ -68,7 +68,7 @@ class PictureUse(ABC):
 
     extract: ExtractOptions
     stage_ranges: tuple
-    is_rated: bool = False
+    is_rated: ClassVar[bool] = False
 
     def load(self, stage_ranges):  # noqa: B027 - some uses need nothing
         """Read what `take` needs for images of some stage ranges, before threads share it."""
