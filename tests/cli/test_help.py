@@ -20,6 +20,7 @@ import pytest
 from flyannot import __version__
 from flyannot.cli import build_command_table, group
 from flyannot.cli.shared.options import FieldOption
+from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.pipeline.chain import STEPS
 from tests.command_lines import commands_below, contexts_of
 from tests.conftest import ROOT
@@ -86,7 +87,8 @@ def test_the_example_of_a_command_runs(flyannot, workplace, name):
 
 
 def test_the_example_of_the_group_runs(flyannot, workplace, monkeypatch):
-    monkeypatch.setenv("FLYANNOT_SYNTHESIZE_N_GENES", "16")
+    drawn = SynthesizeOptions(n_genes=16, max_images=1, stage_range=("4-6",))
+    monkeypatch.setattr("flyannot.pipeline.synthesize.DEMO", drawn)
     monkeypatch.setenv("FLYANNOT_LEARN_DICT_N_ATOMS", "32")
     monkeypatch.setenv("FLYANNOT_TRAIN_MIN_GROUPS", "3")
     for line in group.example:

@@ -9,11 +9,12 @@ from shutil import copy, copytree, ignore_patterns
 import pytest
 
 from flyannot.base.errors import DataError
+from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.tables import write_table
 from flyannot.files.text_files import read_toml
 from flyannot.pipeline.runs.configuration import read_configuration, read_record, write_record
-from flyannot.pipeline.runs.run import build_run_task, list_steps
+from flyannot.pipeline.synthesize import SynthesizeTask
 from tests.cli.test_cli import check_error
 from tests.conftest import ROOT
 from tests.files.test_hostile_files import flipped
@@ -40,7 +41,7 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
     results = tmp_path / "results"
     said = flyannot("run C --dry-run", C=config)
     assert said.code == 0 and "would write" in said.err
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["c.toml"], "a dry run makes nothing"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["c.toml", "embryos"], "a dry run makes nothing"
 
     said = flyannot("run C", C=config)
     assert said.code == 0 and said.out.startswith("Scores on SYNTHETIC embryos")
@@ -52,7 +53,7 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
 
     said = flyannot("run C", C=config)
     assert (said.code, said.out) == (0, ""), "the table is not printed again"
-    assert said.err.count("up to date: ") == 8 + 1
+    assert said.err.count("up to date: ") == 7 + 1
     assert said.err.splitlines()[-1] == f"everything is up to date: the report is {results / 'report.html'}"
     second = stamps(results)
     assert not remade(first, second) and first["scores.json"] == second["scores.json"]
@@ -124,8 +125,6 @@ def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot,
 def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkeypatch, tmp_path):
     embryos = tmp_path / "embryos"
     results = tmp_path / "results"
-    line = "synthesize -o E --n-genes 12 --max-images 2 --stage-range 4-6 --seed 2"
-    flyannot(line, E=embryos, code=0)
     flyannot("extract E -o D --jobs 1", E=embryos, D=results / "descriptors.h5", code=0)
     config.write_text(config.read_text() + "[extract]\nmin-std = 7.0\n")
     of_set = " --set extract.min-std=8.0"
@@ -205,19 +204,19 @@ def test_a_record_that_was_changed_is_refused(tmp_path, rng, trials):
 
 
 def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_else(
-    flyannot, config, tmp_path
+    tmp_path,
 ):
     table = tmp_path / "embryos" / "annotations.csv"
 
-    def drawn(*settings):
-        configuration = read_configuration(config, settings=settings)
-        return build_run_task(list_steps(configuration)[0], configuration)
+    def drawn(n_genes=12):
+        options = SynthesizeOptions(n_genes=n_genes, max_images=2, stage_range=["4-6"])
+        return SynthesizeTask(tmp_path / "embryos", options, 2)
 
     assert drawn().stale_reason() == "it is not there yet"
     make(drawn())
     table.write_text(table.read_text() + "syn001,4-6,of my own\n")
     assert drawn().stale_reason() == "", "what somebody adds to the tables is kept"
-    other = drawn("synthesize.n-genes=13")
+    other = drawn(n_genes=13)
     assert other.stale_reason() == "these embryos were drawn with other options"
     make(other, force=True)
     assert (

@@ -1,5 +1,9 @@
-"""Status of a run from the headers of its files; nothing is locked or written."""
+"""Status of a run: its plan beside the headers of its files.
 
+No picture is read, and nothing is locked or written.
+"""
+
+import os
 from dataclasses import dataclass
 
 from flyannot.base.errors import FlyannotError, InputError
@@ -8,19 +12,10 @@ from flyannot.base.text import pluralise
 from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.description import read_summary
 from flyannot.files.hdf5.writing import describe_changes
-from flyannot.pipeline.chain import STEPS
-from flyannot.pipeline.engine.images import read_selected_images
 from flyannot.pipeline.engine.parts import parts_folder
 from flyannot.pipeline.engine.step import IMAGES
 from flyannot.pipeline.runs.configuration import RECORD, read_recorded_configuration
-from flyannot.pipeline.runs.run import (
-    build_run_task,
-    list_steps,
-    step_output_path,
-    suppress_warnings,
-    uses_supplied_model,
-    with_base_model,
-)
+from flyannot.pipeline.runs.plan import plan_recorded_run
 
 
 @dataclass(frozen=True)
@@ -56,97 +51,122 @@ def read_run_status(folder):
             f"{folder} is not the output folder of a run: it has no {RECORD}",
             fix="give the output folder of: flyannot run CONFIG",
         )
-    run = _Run(configuration)
-    with suppress_warnings():
-        for step in list_steps(configuration):
-            run.steps.append(run.examine_file(step) if step.kind else run.examine_other(step))
-    return run.steps
+    plan = plan_recorded_run(configuration)
+    digests = {}
+    found = []
+    for planned in plan.steps:
+        if planned.step.kind:
+            found.append(_examine_file(plan, planned, digests))
+        else:
+            is_whole = all(earlier.state == "done" for earlier in found)
+            found.append(_examine_other(planned, digests, is_whole))
+    return found
 
 
-class _Run:
-    """A run, with the status and file digests of the steps that were examined so far."""
+def _examine_file(plan, planned, digests):
+    """Return the StepStatus of a step whose output is an HDF5 file.
 
-    def __init__(self, configuration):
-        self.configuration = with_base_model(configuration)
-        self.steps = []
-        self.digests = {}
-
-    def examine_file(self, step):
-        """Return the StepStatus of a step whose output is an HDF5 file."""
-        path = step_output_path(step, self.configuration)
-        made = read_summary(path)
-        if made is not None:
-            why = self._explain_outdated(step, made)
-            self.digests[step.kind] = made.header.digest  # later steps read the last file of a kind
-            n_skipped = len(made.header.failures)
-            skipped = f"{pluralise(n_skipped, 'image')} skipped: failures.csv" if n_skipped else ""
-            return StepStatus(step.name, "outdated" if why else "done", why or skipped)
-        if path.exists():
-            return StepStatus(step.name, "damaged", f"{path.name} cannot be read: flyannot verify {path}")
+    Parameters
+    ----------
+    plan : RunPlan
+    planned : PlannedStep
+    digests : dict, kind -> digest of the last earlier file of this kind; the digest of the output is added
+    """
+    path = planned.request.out
+    made = read_summary(path)
+    if made is None and path.exists():
+        return StepStatus(planned.name, "damaged", f"{path.name} cannot be read: flyannot verify {path}")
+    if made is None:
         parts = [part for part in map(read_summary, sorted(parts_folder(path).glob("*.h5"))) if part]
         n_images, n_epochs = (sum(getattr(part, n) for part in parts) for n in ("n_images", "n_epochs"))
         how_much = f"{n_images:,} images" if n_images else f"{n_epochs:,} epochs" if n_epochs else ""
-        return StepStatus(step.name, "interrupted" if how_much else "waiting", how_much)
+        return StepStatus(planned.name, "interrupted" if how_much else "waiting", how_much)
+    changes = _list_changes(plan, planned, made.header, digests) or _list_image_changes(plan, planned, made)
+    digests[planned.step.kind] = made.header.digest
+    n_skipped = len(made.header.failures)
+    skipped = f"{pluralise(n_skipped, 'image')} skipped: failures.csv" if n_skipped else ""
+    return StepStatus(planned.name, "outdated" if changes else "done", ", ".join(changes) or skipped)
 
-    def examine_other(self, step):
-        """Return the StepStatus of a step whose output is not an HDF5 file."""
-        path = step_output_path(step, self.configuration)
-        if not (path / "images.csv" if path.is_dir() else path).is_file():
-            return StepStatus(step.name, "waiting")
-        if step.makes_data_set:
-            return StepStatus(step.name, "done")
+
+def _examine_other(planned, digests, is_whole):
+    """Return the StepStatus of a step whose output is not an HDF5 file.
+
+    Parameters
+    ----------
+    planned : PlannedStep
+    digests : dict, kind -> digest of the last file of this kind
+    is_whole : whether all earlier steps are done
+    """
+    step = planned.step
+    path = planned.request.out
+    if not path.is_file():
+        return StepStatus(step.name, "waiting")
+    try:
+        made_from = import_object(step.made_from)(path) if step.made_from else {}
+    except FlyannotError as error:
+        return StepStatus(step.name, "damaged", error.message)
+    others = [kind for kind, digest in made_from.items() if digests.get(kind, digest) != digest]
+    why = ", ".join(f"it does not match the {kind}" for kind in others)
+    if not why and is_whole:
         try:
-            made_from = import_object(step.made_from)(path) if step.made_from else {}
+            why = planned.build_task().stale_reason()  # slow: it reads the files of the run
         except FlyannotError as error:
-            return StepStatus(step.name, "damaged", error.message)
-        others = [kind for kind, digest in made_from.items() if self.digests.get(kind, digest) != digest]
-        why = ", ".join(f"it does not match the {kind}" for kind in others)
-        if not why and all(earlier.state == "done" for earlier in self.steps):
-            why = self._ask_task(step)  # slow: it reads the whole run
-        elif not step.made_from:
-            why = "the run has changed"
-        return StepStatus(step.name, "outdated" if why else "done", why)
+            why = error.message
+    elif not step.made_from:
+        why = "the run has changed"
+    return StepStatus(step.name, "outdated" if why else "done", why)
 
-    def _ask_task(self, step):
-        try:
-            return build_run_task(step, self.configuration).stale_reason()
-        except FlyannotError as error:
-            return error.message
 
-    def _explain_outdated(self, step, made):
-        """Return in words why the file of a step is outdated, judged by its header; or ""."""
-        header = made.header
-        options = self.configuration.options
-        changes = []
-        if uses_supplied_model(step, self.configuration):  # its options are not the run's
-            options = {step.name: options[step.name]}
-        for name in options.keys() & header.options.keys():
-            wanted = options[name].to_header()
-            changes += describe_changes(
-                {key: header.options[name].get(key) for key in wanted}, wanted, f"{name}."
-            )
-        seed = self.configuration.seed
-        if header.seed not in (None, seed):
-            changes.append(f"seed was {header.seed} and is now {seed}")
-        for read in step.reads:
-            known = self.digests.get(read.holds)
-            if read.is_argument and known and not set(header.inputs.get(read.holds, ())) <= {known}:
-                changes.append(f"it does not match the {read.holds}")
-        reads_scores = len(options) > 1 and any(read.holds == "scores" for read in step.reads)
-        scores = self.configuration.output / STEPS["evaluate"].makes
-        if reads_scores and scores.is_file() and header.inputs.get("scores") != [file_digest(scores)]:
+def _list_changes(plan, planned, header, digests):
+    """Return in words in what the header of a file differs from the plan; the parameters are as above."""
+    configuration = plan.configuration
+    options = configuration.options
+    if plan.supplied_model and planned.step.kind == "predictions":  # the model's options are not the run's
+        options = {planned.name: planned.request.options}
+    changes = []
+    for name in options.keys() & header.options.keys():
+        wanted = options[name].to_header()
+        made_with = {key: header.options[name].get(key) for key in wanted}
+        changes += describe_changes(made_with, wanted, f"{name}.")
+    if header.seed not in (None, configuration.seed):
+        changes.append(f"seed was {header.seed} and is now {configuration.seed}")
+    for read in planned.step.reads:
+        known = digests.get(read.holds)
+        if read.is_argument and known and not set(header.inputs.get(read.holds, ())) <= {known}:
+            changes.append(f"it does not match the {read.holds}")
+    for scores in planned.request.inputs.get("scores", ()):
+        if scores.is_file() and header.inputs.get("scores") != [file_digest(scores)]:
             changes.append("it does not match the scores")
-        return ", ".join(changes or self._count_changes(step, made))
+    return changes
 
-    def _count_changes(self, step, made):
-        """Return a list with one sentence if the number of images has changed; empty if it cannot be told."""
-        options = self.configuration.options
-        if not any(read.holds == IMAGES for read in step.reads) or options["extract"].multiple_embryos:
-            return []
-        try:
-            images = read_selected_images(self.configuration.data_set, options["select"])
-        except FlyannotError:
-            return []
-        n_images = sum(image.stage_range in made.stage_ranges for image in images)
+
+def _list_image_changes(plan, planned, made):
+    """Return in words how the images of a file differ from the data set, judged by number and time of change.
+
+    made : FileSummary; the other parameters are as above
+    """
+    selection = planned.request.selection
+    if plan.tables is None or not any(read.holds == IMAGES for read in planned.step.reads):
+        return []
+    changes = []
+    if not plan.configuration.options["extract"].multiple_embryos:
+        # An image without a guess is new, or of a stage range that is not selected.
+        is_new = "" if not selection.stage_range else None
+        n_images = sum(i.stage_range in (*made.stage_ranges, is_new) for i in plan.images)
         n_made = made.n_images + len(made.header.failures)
-        return [f"it has {n_made:,} images; the data set has {n_images:,}"] if n_images != n_made else []
+        if n_images != n_made:
+            changes.append(f"it has {n_made:,} images; the data set has {n_images:,}")
+    if planned.step.kind == "descriptors":
+        made_at_ns = planned.request.out.stat().st_mtime_ns
+        changed = {i.file for i in plan.images if _change_time_ns(i.file) > made_at_ns}
+        if changed:
+            changes.append(f"{pluralise(len(changed), 'picture has', 'pictures have')} changed since")
+    return changes
+
+
+def _change_time_ns(path):
+    """Return the time at which a file was changed, in nanoseconds; 0 if the file cannot be examined."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
