@@ -77,7 +77,7 @@ def make_scores(data_set, output, settings, share=1):
     cost = {}
     for step in (*_TIMED, "evaluate"):
         with Stopwatch() as watch:
-            run_task(plan_run(configuration).find(step).build_task(), Execution())
+            run_task(plan_run(configuration).build_task(step), Execution())
         cost[step] = watch.seconds
         if step == "extract" and share < 1:
             _draw_patches(Path(output) / "descriptors.h5", share)

@@ -61,7 +61,7 @@ def _steps(setup, folder, way, n_images):
     """Yield a row for every step, and one more for each step that several jobs share."""
     given = {"way": way, "data_set": str(folder), "output": str(setup.scratch / _name(way))}
     given["epochs"] = setup.sizes["n_epochs"]
-    steps = [step.name for step in plan_run(_configuration(**given)).steps if step.name != "report"]
+    steps = [name for name in plan_run(_configuration(**given)).requests if name != "report"]
     for step in (*steps, NEW):
         for jobs in (1, 2) if step in IN_PARALLEL else (1,):
             cost = setup.run(cost_of_step, given | {"step": step, "jobs": jobs})
@@ -108,7 +108,7 @@ def cost_of_step(way, data_set, output, step, jobs, epochs):
 def _task(step, configuration):
     """Return the task of a step of a run, or of `flyannot annotate` without features of these pictures."""
     if step != NEW:
-        return plan_run(configuration).find(step).build_task()
+        return plan_run(configuration).build_task(step)
     inputs = {"model": (configuration.output / "model.h5",), "images": (configuration.data_set,)}
     given = {"options": configuration.options["annotate"], "selection": configuration.options["select"]}
     command = StepRequest(inputs=inputs, out=configuration.output / "new.h5", **given)

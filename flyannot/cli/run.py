@@ -107,15 +107,14 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     if demo and not _draw_demo(configuration, execution, dry_run):
         return 0
     plan = plan_run(configuration)
-    steps = [plan.find(step)] if step else plan.steps
     if dry_run:
-        outdated = describe_first_outdated(steps)
+        outdated = describe_first_outdated(plan, [step] if step else plan.requests)
         then = "; then all later outputs" if outdated and not step else ""
         log.info("%s%s", outdated or "everything is up to date", then)
         _log_steps_left_out(plan)
         return 0
     if part:
-        made = run_task_share(steps[0].build_task(), part, execution)
+        made = run_task_share(plan.build_task(step), part, execution)
         log.info("%s part %d/%d of %s", "wrote" if made else "up to date:", *part, step)
         return 0
     with ExitStack() as held:
@@ -173,16 +172,16 @@ def _run_steps(plan, step, execution):
     code = 0
     n_made = 0
     nothing = None
-    for planned, task, outcome in run_steps(plan, execution, step):
+    for name, task, outcome in run_steps(plan, execution, step):
         table = plan.given.output / NAME
-        code = max(code, log_outcome(outcome, step=planned.name, images=task.images, table=table))
+        code = max(code, log_outcome(outcome, step=name, images=task.images, table=table))
         n_made += outcome.made
-        if planned.name == "evaluate":
+        if name == "evaluate":
             result = read_scores(outcome.path)
             nothing = nothing_evaluated_error(result)
             if outcome.made:
                 print_text(format_scores(result, synthetic=result["synthetic"]))
-        if planned.name == "report":
+        if name == "report":
             end = "done: open %s in a browser" if n_made else "everything is up to date: the report is %s"
             log.info(end, outcome.path)
     if nothing and plan.given.options["evaluate"].folds:

@@ -36,7 +36,7 @@ def command(config, out, parts, data_set, settings, force):
 
     \b
     Example:
-        flyannot workflow configs/demo.toml -o workflow/Snakefile
+        flyannot workflow configs/demo.toml --data-set embryos -o workflow/Snakefile
     """
     from flyannot.pipeline.runs.configuration import read_configuration
     from flyannot.pipeline.runs.plan import plan_run

@@ -27,7 +27,7 @@ from flyannot.images.extract import choose_stride, count_candidate_patches
 from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.inputs import read_options, refuse_unknown_excluded_terms
-from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES, Step, StepRequest
+from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES, StepRequest
 from flyannot.pipeline.loaded_model import adapted_options
 from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.runs.configuration import RECORD, Configuration
@@ -61,23 +61,6 @@ class RunTables:
 
 
 @dataclass(frozen=True)
-class PlannedStep:
-    """A step of a run, with the request that carries it out."""
-
-    step: Step
-    request: StepRequest
-
-    @property
-    def name(self):
-        """The name of the step."""
-        return self.step.name
-
-    def build_task(self):
-        """Build the Task of the step; all earlier steps must be done."""
-        return self.step.build_task(self.request)
-
-
-@dataclass(frozen=True)
 class RunPlan:
     """What a run does.
 
@@ -86,7 +69,7 @@ class RunPlan:
         of that model were made
     tables : RunTables; None if they cannot be read
     images : tuple of Image, with the stage ranges that are known by now
-    steps : tuple of PlannedStep, in order
+    requests : dict, name of a step -> StepRequest, in order; the steps are in STEPS
     omitted : sentence on the steps that are left out for lack of terms, and how to add terms; or ""
     supplied_model : Path of the supplied model that suggests terms, because there are none to learn from; or
         None
@@ -98,31 +81,26 @@ class RunPlan:
     configuration: Configuration
     tables: RunTables | None
     images: tuple
-    steps: tuple[PlannedStep, ...]
+    requests: Mapping[str, StepRequest]
     omitted: str = ""
     supplied_model: Path | None = None
     base_model: Path | None = None
     curated: Mapping | None = field(default=None, repr=False)
 
-    def get(self, name):
-        """Return the PlannedStep of this name, or None if the run has no such step."""
-        return next((planned for planned in self.steps if planned.name == name), None)
-
-    def find(self, name):
-        """Return the PlannedStep of this name.
+    def build_task(self, name):
+        """Build the Task of a step; all earlier steps must be done.
 
         Raises
         ------
         InputError
             If the run has no such step.
         """
-        if planned := self.get(name):
-            return planned
-        names = [planned.name for planned in self.steps]
-        why = self.omitted if name in STEPS else did_you_mean(name, names).strip()
-        raise InputError(
-            f'this run has no step "{name}". {why}'.strip(), fix=f"use one of {', '.join(names)}"
-        )
+        if name not in self.requests:
+            why = self.omitted if name in STEPS else did_you_mean(name, self.requests).strip()
+            raise InputError(
+                f'this run has no step "{name}". {why}'.strip(), fix=f"use one of {', '.join(self.requests)}"
+            )
+        return STEPS[name].build_task(self.requests[name])
 
     def settled(self):
         """Return the plan with the stage ranges that the step `extract` has guessed and stored.
@@ -245,14 +223,14 @@ def _make_plan(given, tables, stage_of=None):
         base_model = _choose_base_model(given, known_stages, possible_stages)
     configuration = _with_base_options(given, base_model) if base_model else given
     paths = {"model": supplied_model, "dictionary": base_model}
-    steps = _plan_steps(configuration, {role: p for role, p in paths.items() if p}, not why_no_terms)
+    requests = _plan_steps(configuration, {role: p for role, p in paths.items() if p}, not why_no_terms)
     return RunPlan(
         given=given,
         configuration=configuration,
         tables=tables,
         images=tuple(images),
-        steps=steps,
-        omitted=_describe_omitted_steps(given, steps, why_no_terms),
+        requests=requests,
+        omitted=_describe_omitted_steps(given, requests, why_no_terms),
         supplied_model=supplied_model,
         base_model=base_model,
         curated=curated,
@@ -306,7 +284,7 @@ def _with_base_options(configuration, base_model):
 
 
 def _plan_steps(configuration, given, has_terms):
-    """Return a tuple of the PlannedSteps of a run, without the steps that lack an input.
+    """Return the StepRequests of a run by the names of the steps, without steps that lack an input.
 
     Parameters
     ----------
@@ -317,12 +295,12 @@ def _plan_steps(configuration, given, has_terms):
     paths = {IMAGES: configuration.data_set} | given
     if has_terms:
         paths[ANNOTATIONS] = configuration.data_set
-    steps = []
+    requests = {}
     for step in STEPS.values():
         if step.role in given or any(r.holds not in paths for r in step.reads if r.is_argument):
             continue
         out = configuration.output / step.makes
-        request = StepRequest(
+        requests[step.name] = StepRequest(
             inputs={read.name: (paths[read.holds],) for read in step.reads if read.holds in paths},
             out=out,
             options=configuration.options[step.name],
@@ -330,16 +308,14 @@ def _plan_steps(configuration, given, has_terms):
             seed=configuration.seed,
             run=configuration,
         )
-        steps.append(PlannedStep(step, request))
         paths[step.role] = out  # later steps read the last output of a role
-    return tuple(steps)
+    return requests
 
 
-def _describe_omitted_steps(configuration, steps, why_no_terms):
+def _describe_omitted_steps(configuration, present, why_no_terms):
     """Return in words which steps are left out for lack of terms, and how to add terms; or ""."""
     if not why_no_terms:
         return ""
-    present = {planned.name for planned in steps}
     absent = [name for name in STEPS if name not in present]
     record = quote(str(configuration.output / RECORD))
     return (

@@ -23,7 +23,7 @@ def run_steps(plan, execution, only=None):
 
     Yields
     ------
-    step, task, outcome : PlannedStep, Task and Outcome of each step when it ends
+    name, task, outcome : name, Task and Outcome of each step when it ends
 
     Raises
     ------
@@ -34,25 +34,26 @@ def run_steps(plan, execution, only=None):
         for name in [only] if only else STEPS:
             made_with = []
             # Guessed stage ranges may change the options of `extract` itself, by the model that is adapted.
-            while (planned := plan.get(name)) and planned.request.options not in made_with:
-                made_with.append(planned.request.options)
+            while name in plan.requests and plan.requests[name].options not in made_with:
+                made_with.append(plan.requests[name].options)
                 log.info("[%s]", name)
-                task = planned.build_task()
-                yield planned, task, run_task(task, replace(execution, force=True))
-                if planned.step.kind == "descriptors" and plan.tables.has_unknown_stages:
+                task = plan.build_task(name)
+                yield name, task, run_task(task, replace(execution, force=True))
+                if name == "extract" and plan.tables.has_unknown_stages:
                     plan = plan.settled()
                     plan.check()
 
 
-def describe_first_outdated(steps):
+def describe_first_outdated(plan, names):
     """Describe the first output that would be written, or return "" if all are up to date.
 
     Later outputs depend on this one, so nothing can be said about them.
 
-    steps : sequence of PlannedStep
+    plan : RunPlan
+    names : names of the steps to examine
     """
-    for planned in steps:
-        task = planned.build_task()
+    for name in names:
+        task = plan.build_task(name)
         task.check_outputs()
         if why := task.stale_reason():
             return describe_plan(task, why, "would write")

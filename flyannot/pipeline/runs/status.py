@@ -12,6 +12,7 @@ from flyannot.base.text import pluralise
 from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.description import read_summary
 from flyannot.files.hdf5.writing import describe_changes
+from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.parts import parts_folder
 from flyannot.pipeline.engine.step import IMAGES
 from flyannot.pipeline.runs.configuration import RECORD, read_recorded_configuration
@@ -52,121 +53,109 @@ def read_run_status(folder):
             fix="give the output folder of: flyannot run CONFIG",
         )
     plan = plan_recorded_run(configuration)
-    digests = {}
     found = []
-    for planned in plan.steps:
-        if planned.step.kind:
-            found.append(_examine_file(plan, planned, digests))
-        else:
-            is_whole = all(earlier.state == "done" for earlier in found)
-            found.append(_examine_other(planned, digests, is_whole))
+    digests = {}
+    for name, request in plan.requests.items():
+        is_done = all(earlier.state == "done" for earlier in found)
+        examine = _examine_file if STEPS[name].kind else _examine_other
+        found.append(StepStatus(name, *examine(plan, STEPS[name], request, digests, is_done)))
     return found
 
 
-def _examine_file(plan, planned, digests):
-    """Return the StepStatus of a step whose output is an HDF5 file.
+def _examine_file(plan, step, request, digests, is_done):
+    """Return the state of a step whose output is an HDF5 file, and why; see `StepStatus`.
 
     Parameters
     ----------
     plan : RunPlan
-    planned : PlannedStep
-    digests : dict, kind -> digest of the last earlier file of this kind; the digest of the output is added
+    step, request : Step and StepRequest
+    digests : dict, role of an output -> digest of its last earlier file; the digest of this file is added
+    is_done : whether all earlier steps are done
     """
-    path = planned.request.out
+    path = request.out
     made = read_summary(path)
     if made is None and path.exists():
-        return StepStatus(planned.name, "damaged", f"{path.name} cannot be read: flyannot verify {path}")
+        return "damaged", f"{path.name} cannot be read: flyannot verify {path}"
     if made is None:
         parts = [part for part in map(read_summary, sorted(parts_folder(path).glob("*.h5"))) if part]
         n_images, n_epochs = (sum(getattr(part, n) for part in parts) for n in ("n_images", "n_epochs"))
         how_much = f"{n_images:,} images" if n_images else f"{n_epochs:,} epochs" if n_epochs else ""
-        return StepStatus(planned.name, "interrupted" if how_much else "waiting", how_much)
-    changes = _list_changes(plan, planned, made.header, digests) or _list_image_changes(plan, planned, made)
-    digests[planned.step.kind] = made.header.digest
+        return "interrupted" if how_much else "waiting", how_much
+    changes = _list_changes(plan, step, request, made.header, digests)
+    changes = changes or _list_image_changes(plan, step, request, made)
+    digests[step.role] = made.header.digest
+    if changes:
+        return "outdated", ", ".join(changes)
     n_skipped = len(made.header.failures)
-    skipped = f"{pluralise(n_skipped, 'image')} skipped: failures.csv" if n_skipped else ""
-    return StepStatus(planned.name, "outdated" if changes else "done", ", ".join(changes) or skipped)
+    return "done", f"{pluralise(n_skipped, 'image')} skipped: failures.csv" if n_skipped else ""
 
 
-def _examine_other(planned, digests, is_whole):
-    """Return the StepStatus of a step whose output is not an HDF5 file.
-
-    Parameters
-    ----------
-    planned : PlannedStep
-    digests : dict, kind -> digest of the last file of this kind
-    is_whole : whether all earlier steps are done
-    """
-    step = planned.step
-    path = planned.request.out
+def _examine_other(plan, step, request, digests, is_done):
+    """Return the state of a step whose output is not an HDF5 file, and why; as `_examine_file`."""
+    path = request.out
     if not path.is_file():
-        return StepStatus(step.name, "waiting")
+        return "waiting", ""
     try:
         made_from = import_object(step.made_from)(path) if step.made_from else {}
     except FlyannotError as error:
-        return StepStatus(step.name, "damaged", error.message)
-    others = [kind for kind, digest in made_from.items() if digests.get(kind, digest) != digest]
-    why = ", ".join(f"it does not match the {kind}" for kind in others)
-    if not why and is_whole:
+        return "damaged", error.message
+    if step.made_from:
+        digests[step.role] = file_digest(path)
+    why = ", ".join(_list_other_inputs({kind: [made_from[kind]] for kind in made_from}, digests))
+    if not why and is_done:
         try:
-            why = planned.build_task().stale_reason()  # slow: it reads the files of the run
+            why = plan.build_task(step.name).stale_reason()  # slow: it reads the files of the run
         except FlyannotError as error:
             why = error.message
     elif not step.made_from:
         why = "the run has changed"
-    return StepStatus(step.name, "outdated" if why else "done", why)
+    return "outdated" if why else "done", why
 
 
-def _list_changes(plan, planned, header, digests):
-    """Return in words in what the header of a file differs from the plan; the parameters are as above."""
-    configuration = plan.configuration
-    options = configuration.options
-    if plan.supplied_model and planned.step.kind == "predictions":  # the model's options are not the run's
-        options = {planned.name: planned.request.options}
+def _list_other_inputs(made_from, digests):
+    """Return in words which inputs of a file are not the present ones.
+
+    made_from : dict, role -> list of digests; digests : as in `_examine_file`
+    """
+    others = [role for role, known in made_from.items() if role in digests and known != [digests[role]]]
+    return [f"it does not match the {role}" for role in others]
+
+
+def _list_changes(plan, step, request, header, digests):
+    """Return in words in what the header of a file differs from the plan; as `_examine_file`."""
+    options = plan.configuration.options
+    if step.kind == "predictions" and plan.supplied_model:  # whose options are not the run's
+        options = {step.name: request.options}
     changes = []
     for name in options.keys() & header.options.keys():
         wanted = options[name].to_header()
         made_with = {key: header.options[name].get(key) for key in wanted}
         changes += describe_changes(made_with, wanted, f"{name}.")
-    if header.seed not in (None, configuration.seed):
-        changes.append(f"seed was {header.seed} and is now {configuration.seed}")
-    for read in planned.step.reads:
-        known = digests.get(read.holds)
-        if read.is_argument and known and not set(header.inputs.get(read.holds, ())) <= {known}:
-            changes.append(f"it does not match the {read.holds}")
-    for scores in planned.request.inputs.get("scores", ()):
-        if scores.is_file() and header.inputs.get("scores") != [file_digest(scores)]:
-            changes.append("it does not match the scores")
-    return changes
+    if header.seed not in (None, request.seed):
+        changes.append(f"seed was {header.seed} and is now {request.seed}")
+    # Predictions that were made before the scores have none.
+    scores = {"scores": header.inputs.get("scores")} if "scores" in request.inputs else {}
+    return changes + _list_other_inputs(header.inputs | scores, digests)
 
 
-def _list_image_changes(plan, planned, made):
-    """Return in words how the images of a file differ from the data set, judged by number and time of change.
+def _list_image_changes(plan, step, request, made):
+    """Return in words how the images of a file differ from the data set, by number and time of change.
 
-    made : FileSummary; the other parameters are as above
+    made : FileSummary; the other parameters are as in `_examine_file`
     """
-    selection = planned.request.selection
-    if plan.tables is None or not any(read.holds == IMAGES for read in planned.step.reads):
+    if plan.tables is None or not any(read.holds == IMAGES for read in step.reads):
         return []
     changes = []
     if not plan.configuration.options["extract"].multiple_embryos:
         # An image without a guess is new, or of a stage range that is not selected.
-        is_new = "" if not selection.stage_range else None
-        n_images = sum(i.stage_range in (*made.stage_ranges, is_new) for i in plan.images)
+        is_new = "" if not request.selection.stage_range else None
+        n_images = sum(image.stage_range in (*made.stage_ranges, is_new) for image in plan.images)
         n_made = made.n_images + len(made.header.failures)
         if n_images != n_made:
             changes.append(f"it has {n_made:,} images; the data set has {n_images:,}")
-    if planned.step.kind == "descriptors":
-        made_at_ns = planned.request.out.stat().st_mtime_ns
-        changed = {i.file for i in plan.images if _change_time_ns(i.file) > made_at_ns}
-        if changed:
-            changes.append(f"{pluralise(len(changed), 'picture has', 'pictures have')} changed since")
+    made_at_s = os.path.getmtime(request.out)
+    files = {image.file for image in plan.images if step.kind == "descriptors"}
+    n_changed = sum(os.path.isfile(file) and os.path.getmtime(file) > made_at_s for file in files)
+    if n_changed:
+        changes.append(f"{pluralise(n_changed, 'picture has', 'pictures have')} changed since")
     return changes
-
-
-def _change_time_ns(path):
-    """Return the time at which a file was changed, in nanoseconds; 0 if the file cannot be examined."""
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0

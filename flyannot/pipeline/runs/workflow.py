@@ -13,6 +13,7 @@ from importlib.resources import files
 from flyannot.dataset import paths
 from flyannot.files.atomic_file import file_has_text, lock_output, write_text
 from flyannot.files.digest import json_digest
+from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES
 from flyannot.pipeline.engine.task import locked_output
 from flyannot.pipeline.runs.configuration import RECORD, write_record
@@ -79,12 +80,11 @@ def _default_jobs(n_images):
 def _describe_steps(plan, n_jobs):
     """Return a dict for the Snakefile: step name -> its facts; the last step is made by `flyannot run`."""
     described = {}
-    for planned in plan.steps[:-1]:
-        step = planned.step
-        request = planned.request
+    for name, request in list(plan.requests.items())[:-1]:
+        step = STEPS[name]
         table = next((_TABLES[read.holds] for read in step.reads if read.holds in _TABLES), None)
         table = table and paths.find_table(plan.given.data_set, table)
-        described[step.name] = {
+        described[name] = {
             "jobs": n_jobs if step.in_parts else 1,
             "has_threads": step.has_workers,
             "table": str(table.absolute()) if table and table.is_file() else None,
