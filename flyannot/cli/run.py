@@ -107,6 +107,8 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     if demo and not _draw_demo(configuration, execution, dry_run):
         return 0
     plan = plan_run(configuration)
+    if step:
+        plan.require(step)
     if dry_run:
         outdated = describe_first_outdated(plan, [step] if step else plan.requests)
         then = "; then all later outputs" if outdated and not step else ""

@@ -128,7 +128,7 @@ def test_what_is_left_out_is_explained_and_not_run(case, built):
     assert (plan.base_model == supplied_path("blastoderm")) == (absent == ["learn-dict"])
     for name in absent:
         with pytest.raises(InputError, match=f'no step "{name}"'):
-            plan.build_task(name)
+            plan.require(name)
     known = {plan.supplied_model, plan.base_model, Path("embryos"), Path("results")}
     made = {request.out for request in plan.requests.values()}
     for request in plan.requests.values():

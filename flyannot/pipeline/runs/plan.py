@@ -88,7 +88,11 @@ class RunPlan:
     curated: Mapping | None = field(default=None, repr=False)
 
     def build_task(self, name):
-        """Build the Task of a step; all earlier steps must be done.
+        """Build the Task of a step of the run; all earlier steps must be done."""
+        return STEPS[name].build_task(self.requests[name])
+
+    def require(self, name):
+        """Check that the run has a step.
 
         Raises
         ------
@@ -100,7 +104,6 @@ class RunPlan:
             raise InputError(
                 f'this run has no step "{name}". {why}'.strip(), fix=f"use one of {', '.join(self.requests)}"
             )
-        return STEPS[name].build_task(self.requests[name])
 
     def settled(self):
         """Return the plan with the stage ranges that the step `extract` has guessed and stored.
