@@ -175,6 +175,12 @@ def test_what_guesses_decide_is_settled_by_the_file_of_descriptors(case, built, 
     # Without the model to adapt, `extract` has other options, and is run again.
     assert [name for name, _ in made] == ["extract"] * (case != "guess") + list(settled.requests)
     assert list(plan_run(read_configuration("c.toml")).requests) == list(settled.requests)
+    with open("embryos/images.csv", "a") as table:
+        table.write("images/new.png,new,\n")
+    opened_again = plan_run(read_configuration("c.toml"))
+    assert list(opened_again.requests) == list(plan.requests), (
+        "nothing is settled before the new image is read"
+    )
 
 
 @pytest.mark.parametrize("case", ["terms"], indirect=True)

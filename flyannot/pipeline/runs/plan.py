@@ -108,19 +108,21 @@ class RunPlan:
     def settled(self):
         """Return the plan with the stage ranges that the step `extract` has guessed and stored.
 
-        The plan is returned unchanged if no stage range is guessed, or if the file of descriptors does not
-        exist.
+        The plan is returned unchanged if no stage range is guessed, or if the file of descriptors lacks one
+        of the images.
         """
         if self.tables is None or not self.tables.has_unknown_stages:
             return self
         path = self.given.output / STEPS["extract"].makes
         try:
             with open_stored_file(path, "descriptors") as stored:
-                stage_of = {name: s for s in stored.stage_ranges for name in stored.read_array(s, "image")}
+                stage_of = {name: "" for name, _ in stored.failures}
+                stage_of |= {name: s for s in stored.stage_ranges for name in stored.read_array(s, "image")}
         except FlyannotError:
             return self
         stage_of |= {photograph_name(name): s for name, s in stage_of.items()}
-        return _make_plan(self.given, self.tables, stage_of)
+        is_whole = all(image.stage_range or image.name in stage_of for image in self.tables.images)
+        return _make_plan(self.given, self.tables, stage_of) if is_whole else self
 
     def check(self):
         """Check that the options suit the data set.
@@ -208,11 +210,12 @@ def _make_plan(given, tables, stage_of=None):
     ----------
     given : Configuration, as it was read
     tables : RunTables; None if they cannot be read
-    stage_of : dict, name of an image -> stage range that was guessed; None if no guess was made yet
+    stage_of : dict, name of an image -> stage range that was guessed, or "" if none could be guessed; None
+        if no guess was made yet
     """
     images = tables.images if tables else ()
     if stage_of is not None:
-        images = [i if i.stage_range else replace(i, stage_range=stage_of.get(i.name, "")) for i in images]
+        images = [i if i.stage_range else replace(i, stage_range=stage_of[i.name]) for i in images]
     is_open = tables is None or (stage_of is None and tables.has_unknown_stages)
     known_stages = {image.stage_range for image in images} - {""}
     possible_stages = set(STAGE_RANGES) if is_open else known_stages

@@ -147,9 +147,8 @@ def _list_image_changes(plan, step, request, made):
         return []
     changes = []
     if not plan.configuration.options["extract"].multiple_embryos:
-        # An image without a guess is new, or of a stage range that is not selected.
-        is_new = "" if not request.selection.stage_range else None
-        n_images = sum(image.stage_range in (*made.stage_ranges, is_new) for image in plan.images)
+        # An image without a guess is new, or is among the failures.
+        n_images = sum(image.stage_range in ("", *made.stage_ranges) for image in plan.images)
         n_made = made.n_images + len(made.header.failures)
         if n_images != n_made:
             changes.append(f"it has {n_made:,} images; the data set has {n_images:,}")
