@@ -107,9 +107,6 @@ def evaluate_rows(path, data_set, output, *, nested=False):
         name, base, pixels = row.pop("name"), row.pop("base", None), row.pop("pixels", None)
         changed = read_toml(path.parent / base) if base else {}
         changed = {key: table for key, table in changed.items() if isinstance(table, dict)}
-        for step in STEPS.values():
-            if step.makes_data_set:  # the rows share one
-                changed.pop(step.name, None)
         for key, table in row.items():
             changed[key] = changed.get(key, {}) | table
         changed.setdefault("evaluate", {})["nested"] = nested
@@ -127,7 +124,7 @@ def _evaluate_row(configuration, grid):
         done.append(step.name)
         scored = files[step.kind] = configuration.output / f"{step.kind}-{_key(configuration, done)}.h5"
         request = StepRequest(
-            inputs=step.input_paths(configuration.data_set, files.__getitem__),
+            inputs={r.name: (files.get(r.holds, configuration.data_set),) for r in step.reads},
             out=scored,
             options=options[step.name],
             selection=Selection(),

@@ -21,7 +21,7 @@ from flyannot.pipeline.engine.inputs import read_described_patches
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.evaluation import compare_files
 from flyannot.pipeline.runs.configuration import read_configuration
-from flyannot.pipeline.runs.run import build_run_task, find_step
+from flyannot.pipeline.runs.plan import plan_run
 
 CONFIGURATION = "wu2016.toml"
 OPTIONS = (
@@ -77,7 +77,7 @@ def make_scores(data_set, output, settings, share=1):
     cost = {}
     for step in (*_TIMED, "evaluate"):
         with Stopwatch() as watch:
-            run_task(build_run_task(find_step(configuration, step), configuration), Execution())
+            run_task(plan_run(configuration).build_task(step), Execution())
         cost[step] = watch.seconds
         if step == "extract" and share < 1:
             _draw_patches(Path(output) / "descriptors.h5", share)

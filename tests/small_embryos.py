@@ -27,12 +27,6 @@ LEARN = LearnOptions(n_atoms=24, n_epochs=2, learner_option=SCC)
 POOL = PoolOptions(grid=(1, 2))
 CLASSIFY = TrainOptions(min_groups=4, inner_folds=2)
 
-SYNTHESIZE = """[synthesize]
-n-genes = 12
-max-images = 2
-stage-range = ["4-6"]
-"""
-
 
 class Chain:
     """Paths of a data set and of all files made from it."""
@@ -107,12 +101,20 @@ def rows_of_csv(path):
         return list(csv.DictReader(file))
 
 
-def write_configuration(folder, *, images=SYNTHESIZE, seed=0, n_epochs=1):
-    """Write c.toml, the configuration of a small run, into a folder; return its path.
+def draw_embryos(folder, n_genes=12, max_images=2, seed=0):
+    """Draw synthetic embryos of stage range 4-6 into folder/embryos."""
+    options = SynthesizeOptions(n_genes=n_genes, max_images=max_images, stage_range=["4-6"])
+    synthesize(Path(folder) / "embryos", options, seed=seed)
 
-    `images` is the text of the tables that say where the images come from.
+
+def write_configuration(folder, *, images="", seed=0, n_epochs=1):
+    """Write c.toml, the configuration of a small run on folder/embryos, into a folder; return its path.
+
+    The embryos are drawn if the folder has none. `images` is the text of tables on images.
     """
     path = Path(folder) / "c.toml"
+    if not (Path(folder) / "embryos").exists():
+        draw_embryos(folder, seed=seed)
     path.write_text(
         f'data-set = "embryos"\noutput = "results"\nseed = {seed}\n{images}'
         f"[learn-dict]\nn-atoms = 12\nn-epochs = {n_epochs}\n"

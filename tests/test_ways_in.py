@@ -20,9 +20,9 @@ import flyannot as package
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-# Of a small run: one stage range, few genes, a dictionary of a moment.
+# Of a small run: one stage range, few patches, a dictionary of a moment.
 SMALL = (
-    "synthesize.n-genes=16 synthesize.max-images=1 synthesize.stage-range=4-6 learn-dict.n-atoms=32 "
+    "select.stage-range=4-6 extract.stride-px=32 learn-dict.n-atoms=32 "
     "learn-dict.n-epochs=1 pool.coder=feature-sign train.min-groups=3 evaluate.folds=2 run.jobs=1"
 )
 

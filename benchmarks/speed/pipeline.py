@@ -11,10 +11,11 @@ from benchmarks.speed.baseline import NEW, WHOLE, WHOLE_WAY, compare_with_baseli
 from benchmarks.workers import peak_mb
 from flyannot.jobs.environment import configurations_folder
 from flyannot.jobs.executor import Executor
+from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.step import StepRequest
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.runs.configuration import read_configuration
-from flyannot.pipeline.runs.run import build_run_task, find_step, list_steps
+from flyannot.pipeline.runs.plan import plan_run
 
 IN_PARALLEL = (*WHOLE_WAY, NEW, "evaluate")
 _N_WARM = 8  # images that kernels are compiled for
@@ -60,7 +61,7 @@ def _steps(setup, folder, way, n_images):
     """Yield a row for every step, and one more for each step that several jobs share."""
     given = {"way": way, "data_set": str(folder), "output": str(setup.scratch / _name(way))}
     given["epochs"] = setup.sizes["n_epochs"]
-    steps = [step.name for step in list_steps(_configuration(**given)) if step.name != "report"]
+    steps = [name for name in plan_run(_configuration(**given)).requests if name != "report"]
     for step in (*steps, NEW):
         for jobs in (1, 2) if step in IN_PARALLEL else (1,):
             cost = setup.run(cost_of_step, given | {"step": step, "jobs": jobs})
@@ -107,11 +108,11 @@ def cost_of_step(way, data_set, output, step, jobs, epochs):
 def _task(step, configuration):
     """Return the task of a step of a run, or of `flyannot annotate` without features of these pictures."""
     if step != NEW:
-        return build_run_task(find_step(configuration, step), configuration)
+        return plan_run(configuration).build_task(step)
     inputs = {"model": (configuration.output / "model.h5",), "images": (configuration.data_set,)}
     given = {"options": configuration.options["annotate"], "selection": configuration.options["select"]}
     command = StepRequest(inputs=inputs, out=configuration.output / "new.h5", **given)
-    return find_step(configuration, "annotate").build_task(command)
+    return STEPS["annotate"].build_task(command)
 
 
 class _TimedWorkers(Executor):

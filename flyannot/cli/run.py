@@ -78,14 +78,10 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     from flyannot.files.atomic_file import lock_output
     from flyannot.jobs.environment import configurations_folder
     from flyannot.pipeline.engine.task import run_task_share
+    from flyannot.pipeline.learned_tables import copy_tables
     from flyannot.pipeline.runs.configuration import RECORD, read_configuration, write_record
-    from flyannot.pipeline.runs.run import (
-        build_run_task,
-        check_run,
-        describe_first_outdated,
-        find_step,
-        list_steps,
-    )
+    from flyannot.pipeline.runs.plan import plan_run
+    from flyannot.pipeline.runs.run import describe_first_outdated
 
     if part and not step:
         raise InputError("--part needs --step", fix="add --step extract, pool or annotate")
@@ -106,69 +102,89 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     configuration = read_configuration(
         config, data_set=data_set, output=folder, settings=settings, corrections=corrections
     )
-    check_run(configuration)
-    steps = [find_step(configuration, step)] if step else list_steps(configuration)
     execution = build_execution(run=_merge_run_options(run, configuration.options["run"]))
+    if demo and not _draw_demo(configuration, execution, dry_run):
+        return 0
+    plan = plan_run(configuration)
+    if step:
+        plan.require(step)
     if dry_run:
-        planned = describe_first_outdated(steps, configuration)
-        then = "; then all later outputs" if planned and not step else ""
-        log.info("%s%s", planned or "everything is up to date", then)
-        _log_steps_left_out(configuration)
+        outdated = describe_first_outdated(plan, [step] if step else plan.requests)
+        then = "; then all later outputs" if outdated and not step else ""
+        log.info("%s%s", outdated or "everything is up to date", then)
+        _log_steps_left_out(plan)
         return 0
     if part:
-        made = run_task_share(build_run_task(steps[0], configuration), part, execution)
+        made = run_task_share(plan.build_task(step), part, execution)
         log.info("%s part %d/%d of %s", "wrote" if made else "up to date:", *part, step)
         return 0
     with ExitStack() as held:
         patience = {"patience_s": _PATIENCE_S} if step else {}
         held.enter_context(lock_output(configuration.output / RECORD, **patience))
         write_record(configuration)
+        copy_tables(configuration)
         if step:  # steps of one run may run at the same time on several machines; whole runs may not
             held.close()
-        code = _run_steps(configuration, steps, execution)
-        _log_steps_left_out(configuration)
+        code = _run_steps(plan, step, execution)
+        _log_steps_left_out(plan.settled())
         return code
 
 
-def _log_steps_left_out(configuration):
-    """Log which steps the run omits, and why."""
-    from flyannot.pipeline.runs.run import describe_omitted_steps
+def _draw_demo(configuration, execution, dry_run):
+    """Draw the embryos of the demo if they are outdated; return whether the run can go on.
 
-    if sentence := describe_omitted_steps(configuration):
-        log.info("note: %s", sentence)
+    With `dry_run`, only log that they would be drawn.
+    """
+    from flyannot.pipeline.engine.task import describe_plan, run_task
+    from flyannot.pipeline.synthesize import DEMO, SynthesizeTask
+
+    task = SynthesizeTask(configuration.data_set, DEMO, configuration.seed)
+    if not dry_run:
+        log.info("[synthesize]")
+        log_outcome(run_task(task, replace(execution, force=True)), step="synthesize")
+        return True
+    if why := task.stale_reason():
+        log.info("%s; then all later outputs", describe_plan(task, why, "would write"))
+    return not why
 
 
-def _run_steps(configuration, steps, execution):
+def _log_steps_left_out(plan):
+    """Log which steps the RunPlan omits, and why."""
+    if plan.omitted:
+        log.info("note: %s", plan.omitted)
+
+
+def _run_steps(plan, step, execution):
     """Run the steps of a run in order, print new scores, and return the exit code.
 
     Parameters
     ----------
-    configuration : the configuration of the run, as `read_configuration` returns it
-    steps : list of the steps to run
+    plan : RunPlan
+    step : name of the only step to run; None for all steps
     execution : Execution
     """
     from flyannot.pipeline.engine.failures import NAME
     from flyannot.pipeline.evaluation import nothing_evaluated_error
-    from flyannot.pipeline.runs.run import run_all_steps
+    from flyannot.pipeline.runs.run import run_steps
     from flyannot.terms.group_outcomes import read_scores
     from flyannot.terms.table import format_scores
 
     code = 0
     n_made = 0
     nothing = None
-    for step, task, outcome in run_all_steps(steps, configuration, execution):
-        table = configuration.output / NAME
-        code = max(code, log_outcome(outcome, step=step.name, images=task.images, table=table))
+    for name, task, outcome in run_steps(plan, execution, step):
+        table = plan.given.output / NAME
+        code = max(code, log_outcome(outcome, step=name, images=task.images, table=table))
         n_made += outcome.made
-        if step.name == "evaluate":
+        if name == "evaluate":
             result = read_scores(outcome.path)
             nothing = nothing_evaluated_error(result)
             if outcome.made:
                 print_text(format_scores(result, synthetic=result["synthetic"]))
-        if step.name == "report":
+        if name == "report":
             end = "done: open %s in a browser" if n_made else "everything is up to date: the report is %s"
             log.info(end, outcome.path)
-    if nothing and configuration.options["evaluate"].folds:
+    if nothing and plan.given.options["evaluate"].folds:
         raise nothing
     if nothing:  # flyannot chose the number of folds: there are too few genes
         log.warning("warning: %s", nothing.message)

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 
 from flyannot.cli.shared.options import IN_FOLDER, Command, json_option
-from flyannot.cli.shared.output import print_json, print_text
+from flyannot.cli.shared.output import log, print_json, print_text
 
 
 @click.command("status", cls=Command)
@@ -17,6 +17,9 @@ def command(run, as_json):
     FOLDER is the output folder of `flyannot run` or of a workflow. You can ask at any time and from any
     machine that can read the folder; nothing is locked or written. "interrupted" means that some parts of the
     output exist. The next run continues from there; a run that is still going on shows the same.
+
+    Pictures are not read: they count as changed if their number or the time of their last change says so.
+    `flyannot run --dry-run` compares their contents.
 
     \b
     Example:
@@ -31,3 +34,4 @@ def command(run, as_json):
     width = max(len(step.step) for step in steps)
     for step in steps:
         print_text(f"{step.step:<{width}}  {step.state:<11}  {step.why}".rstrip())
+    log.info("pictures not read: judged by their number and their times of change")

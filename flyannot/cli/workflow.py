@@ -36,16 +36,15 @@ def command(config, out, parts, data_set, settings, force):
 
     \b
     Example:
-        flyannot workflow configs/demo.toml -o workflow/Snakefile
+        flyannot workflow configs/demo.toml --data-set embryos -o workflow/Snakefile
     """
     from flyannot.pipeline.runs.configuration import read_configuration
-    from flyannot.pipeline.runs.run import check_run, describe_omitted_steps
+    from flyannot.pipeline.runs.plan import plan_run
     from flyannot.pipeline.runs.workflow import write_workflow
 
-    configuration = read_configuration(config, data_set=data_set, settings=settings)
-    check_run(configuration)
-    for path in write_workflow(configuration, out, n_jobs=parts, force=force):
+    plan = plan_run(read_configuration(config, data_set=data_set, settings=settings))
+    for path in write_workflow(plan, out, n_jobs=parts, force=force):
         log.info("wrote %s", path)
     log.info("start it: snakemake --snakefile %s --profile %s", out, out.with_name("profiles") / "laptop")
-    if left_out := describe_omitted_steps(configuration):
-        log.info("note: %s", left_out)
+    if plan.omitted:
+        log.info("note: %s", plan.omitted)

@@ -32,7 +32,7 @@ from flyannot.pipeline.earlier_predictions import (
     find_known_rows,
     merge_predictions,
 )
-from flyannot.pipeline.engine.images import read_chosen_images, read_selected_images
+from flyannot.pipeline.engine.images import read_chosen_images
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, read_options
 from flyannot.pipeline.engine.parts import build_stored_image_parts, create_part, list_stored_images
 from flyannot.pipeline.engine.pictures import PicturesTask, PictureUse, SkippedImage
@@ -86,13 +86,10 @@ def build_suggesting_task(request):
 
     request : StepRequest of the step `annotate`
     """
-    (model,), (descriptors,), (data_set,) = (
-        request.inputs[name] for name in ("model", "descriptors", "images")
-    )
-    images = read_selected_images(data_set, request.selection)
+    (model,), (descriptors,) = (request.inputs[name] for name in ("model", "descriptors"))
     return annotate_task(
         model,
-        images,
+        request.images,
         request.out,
         request.options,
         stage_ranges=request.selection.stage_range,

@@ -6,14 +6,12 @@ report then include it. The steps of flyannot itself are described below, so tha
 """
 
 from flyannot.base.registry import Registry
-from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.encode.options import CodeOptions, PoolOptions
 from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES, Step, StepInput
 from flyannot.pipeline.options import (
     AnnotateOptions,
     EvaluateOptions,
-    FetchOptions,
     LearnOptions,
     ReportOptions,
 )
@@ -24,8 +22,6 @@ _HERE = "flyannot.pipeline.chain"
 STEPS = Registry(
     "step",
     {
-        "synthesize": f"{_HERE}:SYNTHESIZE",
-        "fetch": f"{_HERE}:FETCH",
         "extract": f"{_HERE}:EXTRACT",
         "learn-dict": f"{_HERE}:LEARN_DICT",
         "pool": f"{_HERE}:POOL",
@@ -36,45 +32,6 @@ STEPS = Registry(
     },
 )
 
-
-def find_producing_step(role, before):
-    """Return the step that makes an input of another step: the last step before it with such an output.
-
-    Parameters
-    ----------
-    role : kind of the file, or its name without the suffix; see `StepInput.holds`
-    before : Step that reads the file
-
-    Raises
-    ------
-    KeyError
-        If there is none.
-    """
-    names = list(STEPS)
-    for name in reversed(names[: names.index(before.name)]):
-        if STEPS[name].role == role:
-            return STEPS[name]
-    raise KeyError(role)
-
-
-SYNTHESIZE = Step(
-    name="synthesize",
-    about="Make synthetic embryos with terms, for trials.",
-    options=SynthesizeOptions,
-    makes="",
-    task="flyannot.pipeline.synthesize:build_task",
-    has_workers=True,
-    command="flyannot.cli.synthesize:command",
-)
-
-FETCH = Step(
-    name="fetch",
-    about="Fetch published images and tables; in a run, also make a data set of them.",
-    options=FetchOptions,
-    makes="",
-    task="flyannot.pipeline.fetch:build_task",
-    command="flyannot.cli.fetch:command",
-)
 
 EXTRACT = Step(
     name="extract",

@@ -51,9 +51,8 @@ class Description(PictureUse):
 
 def build_task(request):
     """Build the Task that describes images by patches, for a StepRequest of `flyannot extract`."""
-    images = read_selected_images(request.inputs["data_set"][0], request.selection)
     return extract_task(
-        images,
+        request.images or read_selected_images(request.inputs["data_set"][0], request.selection),
         request.out,
         request.options,
         stage_ranges=request.selection.stage_range,

@@ -1,8 +1,6 @@
-"""Fetch BDGP's dumps and images to a folder for `import bdgp`; as a step of a run, import them, too."""
+"""Fetch BDGP's dumps and images to a folder for `flyannot import bdgp`."""
 
-import json
 import logging
-import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from functools import partial
@@ -13,48 +11,12 @@ from flyannot.base.text import pluralise
 from flyannot.dataset import bdgp_site
 from flyannot.dataset.bdgp_site import FILES, file_url
 from flyannot.dataset.download import Downloader, DownloadFailed, RetryPolicy, ServerBusy
-from flyannot.dataset.importers.bdgp import BDGP
-from flyannot.dataset.importers.import_log import format_import_summary
-from flyannot.files.atomic_file import file_has_text, lock_output, write_text
+from flyannot.files.atomic_file import lock_output
 from flyannot.pipeline.engine.failures import NAME as FAILURES
-from flyannot.pipeline.engine.task import Outcome, Task
+from flyannot.pipeline.engine.task import Outcome
 
 log = logging.getLogger("flyannot")
-RECORD = "fetched.json"  # the options of the request, in the data set
 _SILENT = 8  # after so many images in a row without an answer the site is down
-
-
-class FetchTask(Task):
-    """Task that makes a data set folder of the images that were fetched into NAME-files beside it."""
-
-    is_replaced = True
-    is_locked = False
-
-    def __init__(self, folder, options):
-        super().__init__(folder)
-        self._options = options
-        self._record = folder / RECORD
-        self._wanted = json.dumps(options.to_header(), indent=2) + "\n"
-
-    def stale_reason(self, *, is_verified=True):
-        if not (self.path / "images.csv").exists():
-            return "it is not there yet"
-        is_same = file_has_text(self._record, self._wanted) and not self._options.refresh
-        return "" if is_same else "these images were fetched with other options, or are to be fetched again"
-
-    def make(self, execution):
-        files = self.path.with_name(f"{self.path.name}-files")
-        fetched = fetch_bdgp(files, self._options, execution)
-        copies = BDGP.options(copy=sys.platform == "win32")  # there only some users may make links
-        summary = BDGP.run([str(files)], self.path, copies, force=execution.force)
-        write_text(self._record, self._wanted)
-        text = f"{fetched.summary}\n{format_import_summary(summary)}"
-        return Outcome(self.path, True, text, fetched.failures)
-
-
-def build_task(request):
-    """Build the Task that fetches BDGP's images, for a StepRequest of a run."""
-    return FetchTask(request.out, request.options)
 
 
 def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
@@ -146,7 +108,7 @@ class _Fetch:
         except (DownloadFailed, ServerBusy) as error:
             raise FlyannotError(
                 f"cannot fetch {self._url(FILES[kind])}: {error}",
-                fix="try again later, or name the site's address with --base-url (in a run, fetch.base-url)",
+                fix="try again later, or name the site's address with --base-url",
             ) from None
 
     def _get(self, name, check, most_bytes):

@@ -1,8 +1,11 @@
-"""The step of a run that draws synthetic embryos."""
+"""The task that draws synthetic embryos."""
 
+from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import README, format_readme, synthesize
 from flyannot.files.text_files import read_first_bytes
 from flyannot.pipeline.engine.task import Outcome, Task
+
+DEMO = SynthesizeOptions(n_genes=100, max_images=3)  # of `flyannot run --demo`
 
 
 class SynthesizeTask(Task):
@@ -34,8 +37,3 @@ class SynthesizeTask(Task):
         how = {"force": execution.force, "progress": execution.progress, "workers": execution.workers}
         made = synthesize(self.path, self._options, seed=self._seed, **how)
         return Outcome(self.path, True, ", ".join(f"{n:,} {what}" for what, n in made.items()))
-
-
-def build_task(request):
-    """Build the Task for a request."""
-    return SynthesizeTask(request.out, request.options, request.seed)

@@ -18,6 +18,7 @@ import pytest
 
 from flyannot import __version__
 from flyannot.cli import build_command_table, group
+from flyannot.dataset.synthetic import SynthesizeOptions
 from tests.command_lines import commands_below, contexts_of
 from tests.conftest import ROOT
 from tests.processes import CLI
@@ -83,8 +84,9 @@ def test_the_example_of_a_command_runs(flyannot, workplace, name):
 
 
 def test_the_example_of_the_group_runs(flyannot, workplace, monkeypatch):
-    fewer = [f"synthesize.{setting}" for setting in ("max-images=1", "stage-range=4-6", "n-genes=16")]
-    fewer += ["learn-dict.n-atoms=32", "train.min-groups=3"]
+    drawn = SynthesizeOptions(n_genes=16, max_images=1, stage_range=("4-6",))
+    monkeypatch.setattr("flyannot.pipeline.synthesize.DEMO", drawn)
+    fewer = ["learn-dict.n-atoms=32", "train.min-groups=3"]
     monkeypatch.setitem(group.context_settings, "default_map", {"run": {"settings": fewer}})
     for line in group.example:
         said = flyannot(line.removeprefix("flyannot "), code=0)

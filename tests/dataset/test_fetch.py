@@ -280,7 +280,7 @@ def test_the_command_fetches_and_lists_what_cannot_be_had(server, tmp_path, flya
     assert said.code == 0 and "1 image of 1 gene, 0 of them to fetch" in said.out
 
 
-def test_one_command_fetches_imports_and_ends_with_the_page(server, chain, tmp_path, flyannot):
+def test_images_are_fetched_imported_and_run(server, chain, tmp_path, flyannot):
     """Synthetic pictures as BDGP lists them: every second one inverted, one a part, one that is not there."""
     rows, tables = rows_of_csv(chain.embryos / "images.csv"), {"annot": "", "images": ""}
     for row in rows_of_csv(chain.annotations):
@@ -297,20 +297,15 @@ def test_one_command_fetches_imports_and_ends_with_the_page(server, chain, tmp_p
             server.files[place_of(f"thumbnails/img_dir_1/insitu{i}.jpe")] = encoded(picture, "jpeg")
     for name, text in tables.items():
         server.files[f"/insitu-mysql-dump/insitu_{name}.csv.gz"] = gzip.compress(text.encode())
-    named = {"D": tmp_path / "embryos", "OUT": tmp_path / "out"}
-    small = "fetch.pause=0 extract.stride-px=32 learn-dict.n-atoms=8 train.min-groups=2 evaluate.folds=2"
-    settings = " --set ".join(["", f"fetch.base-url={server.url}", "run.jobs=1", *small.split()])
-    line = f"run configs/bdgp.toml --data-set D --output OUT{settings}"
-    said = flyannot(f"{line} --dry-run", **named)
-    assert f"would write {named['D']}" in said.err and not named["D"].exists() and not server.requests
-    said = flyannot(line, **named)
-    failures = (named["OUT"] / "failures.csv").read_text()
-    assert said.code == 3 and f"insitu{len(rows) - 1}.jpe,answer 404" in failures
+    named = {"F": tmp_path / "files", "D": tmp_path / "embryos", "OUT": tmp_path / "out", "URL": server.url}
+    flyannot("fetch bdgp -o F --thumbnails --pause 0 --base-url URL", **named, code=3)
+    failures = (named["F"] / "failures.csv").read_text()
+    assert f"insitu{len(rows) - 1}.jpe,answer 404" in failures
+    flyannot("import bdgp F -o D", **named, code=0)
+    small = "extract.stride-px=32 learn-dict.n-atoms=8 train.min-groups=2 evaluate.folds=2 run.jobs=1"
+    settings = " --set ".join(["", *small.split()])
+    assert "done: open" in flyannot(f"run configs/bdgp.toml --data-set D --output OUT{settings}", **named).err
     taken = rows_of_csv(named["D"] / "images.csv")
     assert [row["gene"] for row in taken] == [row["gene"] for row in [*rows[:5], *rows[6:-1]]]
     assert [row["turned"] for row in taken[:4]] == ["left-right", "", "left-right", ""]
     assert "at high magnification" in (named["D"] / "rejected.csv").read_text()
-    server.requests.clear()
-    assert "the report is" in flyannot(line, **named).err and not server.requests
-    line += " --set fetch.stage-range=4-6 --dry-run"
-    assert "fetched with other options" in flyannot(line, **named).err

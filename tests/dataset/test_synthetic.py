@@ -14,6 +14,7 @@ from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.synthetic import SynthesizeOptions, generate, render
 from flyannot.dataset.synthetic.generate import NO_STAINING, draw_group, render_group_image, synthesize
 from flyannot.jobs.executor import Executor, _Pace
+from flyannot.pipeline.synthesize import DEMO
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY_TERM = [(stage_range, term) for stage_range in STAGE_RANGES for term in render.TERMS[stage_range]]
@@ -169,10 +170,10 @@ def test_a_gene_stains_its_own_part_of_a_region_in_all_its_images():
 @pytest.mark.parametrize("seed", range(5))
 def test_the_demo_has_enough_genes_for_most_of_its_terms(seed):
     demo = tomllib.loads((ROOT / "configs" / "demo.toml").read_text())
-    needed, options = demo["train"]["min-groups"], demo["synthesize"]
+    needed = demo["train"]["min-groups"]
     assert needed >= 20  # below that, scores are noise
-    for stage_range in SynthesizeOptions().stage_range:
-        groups = [draw_group(f"syn{i:03d}", stage_range, seed, 1) for i in range(1, options["n-genes"] + 1)]
+    for stage_range in DEMO.stage_range:
+        groups = [draw_group(f"syn{i:03d}", stage_range, seed, 1) for i in range(1, DEMO.n_genes + 1)]
         counts = [sum(term in group.strengths for group in groups) for term in render.TERMS[stage_range]]
         assert sum(count >= needed for count in counts) >= 4
 

@@ -17,7 +17,7 @@ from flyannot.pipeline.evaluation import nothing_evaluated_error
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.terms.answers import PREDICTION_COLUMNS
 from flyannot.terms.model import FEW_GENES, LEAST_GENES
-from tests.small_embryos import STAGE_RANGES, rows_of_csv, write_configuration
+from tests.small_embryos import STAGE_RANGES, draw_embryos, rows_of_csv, write_configuration
 
 TERMS = "embryos/annotations.csv"
 NAMED = (
@@ -192,8 +192,8 @@ def test_an_evaluation_of_nothing_says_what_is_missing_and_fails(flyannot, desk)
 
 
 def test_a_run_of_too_few_genes_makes_its_report_and_does_not_look_like_success(flyannot, tmp_path):
-    drawn = '[synthesize]\nn-genes = 7\nmax-images = 1\nstage-range = ["4-6"]\n[extract]\nstride-px = 32\n'
-    config = write_configuration(tmp_path, images=drawn)
+    draw_embryos(tmp_path, n_genes=7, max_images=1)
+    config = write_configuration(tmp_path, images="[extract]\nstride-px = 32\n")
     for _ in range(2):  # the second run is up to date, and warns too
         said = flyannot("run C --set evaluate.folds=5", C=config)
         assert said.code == 1 and "nothing could be evaluated: 7 genes" in said.err.splitlines()[-2]

@@ -1,7 +1,6 @@
 """The command `flyannot run` and its configurations."""
 
 import json
-import logging
 import re
 from pathlib import Path
 from shutil import copy, copytree, ignore_patterns
@@ -9,11 +8,12 @@ from shutil import copy, copytree, ignore_patterns
 import pytest
 
 from flyannot.base.errors import InputError
+from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.tables import write_table
 from flyannot.files.text_files import read_toml
 from flyannot.pipeline.runs.configuration import read_configuration, read_record, write_record
-from flyannot.pipeline.runs.run import build_run_task, list_steps, suppress_warnings
+from flyannot.pipeline.synthesize import SynthesizeTask
 from tests.cli.test_cli import check_error
 from tests.conftest import ROOT
 from tests.report.pages_read import index_of
@@ -39,7 +39,7 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
     results = tmp_path / "results"
     said = flyannot("run C --dry-run", C=config)
     assert said.code == 0 and "would write" in said.err
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["c.toml"], "a dry run makes nothing"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["c.toml", "embryos"], "a dry run makes nothing"
 
     said = flyannot("run C", C=config)
     assert said.code == 0 and said.out.startswith("Scores on SYNTHETIC embryos")
@@ -51,7 +51,7 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
 
     said = flyannot("run C", C=config)
     assert (said.code, said.out) == (0, ""), "the table is not printed again"
-    assert said.err.count("up to date: ") == 8 + 1
+    assert said.err.count("up to date: ") == 7 + 1
     assert said.err.splitlines()[-1] == f"everything is up to date: the report is {results / 'report.html'}"
     second = stamps(results)
     assert not remade(first, second) and first["scores.json"] == second["scores.json"]
@@ -123,8 +123,6 @@ def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot,
 def test_the_command_line_overrides_the_file(flyannot, config, tmp_path):
     embryos = tmp_path / "embryos"
     results = tmp_path / "results"
-    line = "synthesize -o E --n-genes 12 --max-images 2 --stage-range 4-6 --seed 2"
-    flyannot(line, E=embryos, code=0)
     flyannot("extract E -o D --jobs 1", E=embryos, D=results / "descriptors.h5", code=0)
     config.write_text(config.read_text() + "[extract]\nmin-std = 7.0\n")
     of_set = " --set extract.min-std=8.0"
@@ -208,19 +206,19 @@ def test_a_configuration_that_is_no_record_is_not_replaced(flyannot, config):
 
 
 def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_else(
-    flyannot, config, tmp_path
+    tmp_path,
 ):
     table = tmp_path / "embryos" / "annotations.csv"
 
-    def drawn(*settings):
-        configuration = read_configuration(config, settings=settings)
-        return build_run_task(list_steps(configuration)[0], configuration)
+    def drawn(n_genes=12):
+        options = SynthesizeOptions(n_genes=n_genes, max_images=2, stage_range=["4-6"])
+        return SynthesizeTask(tmp_path / "embryos", options, 2)
 
     assert drawn().stale_reason() == "it is not there yet"
     make(drawn())
     table.write_text(table.read_text() + "syn001,4-6,of my own\n")
     assert drawn().stale_reason() == "", "what somebody adds to the tables is kept"
-    other = drawn("synthesize.n-genes=13")
+    other = drawn(n_genes=13)
     assert other.stale_reason() == "these embryos were drawn with other options"
     make(other, force=True)
     assert (
@@ -296,21 +294,3 @@ def test_the_demo_lies_in_the_working_folder_or_where_it_is_asked_for(flyannot, 
     monkeypatch.chdir(tmp_path)
     assert "would write demo-output" in flyannot("run --demo --dry-run").err
     assert f"would write {Path('mine', 'embryos')}" in flyannot("run --demo --dry-run -o mine").err
-
-
-def test_suppressed_warnings_are_those_of_flyannot_and_no_other_record(caplog, monkeypatch):
-    caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr(logging.root.manager, "disable", logging.DEBUG)  # the caller's own choice
-
-    def log_all():
-        caplog.clear()
-        for name in ("flyannot", "a_library"):
-            for level in (logging.INFO, logging.WARNING, logging.ERROR):
-                logging.getLogger(name).log(level, "said")
-        return [f"{record.name} {record.levelname}" for record in caplog.records]
-
-    everything = log_all()
-    with suppress_warnings(), suppress_warnings():
-        within = log_all()
-    assert len(everything) == 6 and within == [said for said in everything if said != "flyannot WARNING"]
-    assert log_all() == everything and logging.root.manager.disable == logging.DEBUG

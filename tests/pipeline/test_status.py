@@ -25,7 +25,7 @@ LINE = "extract embryos -o descriptors.h5 --stride-px 16 --jobs 1"
 
 def record(chain, **options):
     """Write the record of a run, as if `flyannot run` had made the files of the chain."""
-    made_with = {name: kind() for name, kind in OPTIONS.items() if name not in ("synthesize", "fetch")}
+    made_with = {name: kind() for name, kind in OPTIONS.items()}
     made_with |= {"extract": EXTRACT, "learn-dict": LEARN, "pool": POOL, "train": CLASSIFY} | options
     write_record(Configuration(chain.embryos, chain.folder, 0, made_with))
     return chain
@@ -103,8 +103,12 @@ def test_other_options_outdate_a_step_and_what_follows(status, own_chain):
     table = own_chain.embryos / "images.csv"
     header, first, *rows = table.read_text().splitlines()
     table.write_text("\n".join([header, first, *rows, first.replace("images/", "images/new-")]) + "\n")
+    picture = own_chain.embryos / first.split(",")[0]
+    added = shutil.copy2(picture, picture.with_name(f"new-{picture.name}"))
     found = status(own_chain.folder)["extract"]
     assert found["state"] == "outdated" and found["why"] == "it has 108 images; the data set has 109"
+    os.utime(added)
+    assert status(own_chain.folder)["extract"]["why"].endswith("has 109, 1 picture has changed since")
 
 
 def test_scores_with_other_options_are_outdated(flyannot, status, of_run):

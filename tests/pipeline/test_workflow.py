@@ -72,13 +72,6 @@ def test_a_profile_beside_a_workflow_is_replaced_only_by_force(flyannot, place):
     assert "squeue" in there.read_text() and Path("profiles", "laptop", "config.yaml").is_file()
 
 
-def test_a_run_that_draws_its_images_has_a_job_for_that(flyannot, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_configuration(tmp_path, images=SETTINGS + "[synthesize]\nn-genes = 40\n", seed=3)
-    flyannot("workflow c.toml -o Snakefile", code=0)
-    assert list(values_of("Snakefile")["STEPS"]) == ["synthesize", *STEPS]
-
-
 def test_how_many_jobs_there_are_is_not_guessed_without_images(flyannot, place):
     shutil.rmtree("embryos")
     check_error(flyannot("workflow c.toml -o Snakefile"), 2, "embryos", "data set")

@@ -201,7 +201,7 @@ _data_set_option = functools.partial(
     click.option, "--data-set", help="The data set folder (overrides CONFIG)."
 )
 input_data_set_option = _data_set_option(type=IN_FOLDER)
-output_data_set_option = _data_set_option(type=OUT_FOLDER)  # a run may make it, by synthesize or fetch
+output_data_set_option = _data_set_option(type=OUT_FOLDER)  # `run --demo` may make it
 settings_option = click.option(
     "--set",
     "settings",

@@ -36,8 +36,7 @@ class Step:
     name : of its command, of its table in configurations and headers, and of `run --step`
     about : one line on what it does
     options : its class of options, whose `table` is the name
-    makes : name of its output in the folder of a run; "" for the step that makes the data set, which is part
-        of a run only if the configuration has its table
+    makes : name of its output in the folder of a run
     task : "module:function" from a StepRequest to the Task
     kind : kind of HDF5 file that it makes, or ""
     transform : "module:function" of a step between extract and learn-dict, from the `DescribedPatches` of one
@@ -93,27 +92,9 @@ class Step:
             raise ValueError(f"the options of the step {self.name} are in the table {self.options.table}")
 
     @property
-    def makes_data_set(self):
-        """True for the step that makes the data set."""
-        return not self.makes
-
-    @property
     def role(self):
         """The name by which other steps refer to the output of this step; compare `StepInput.holds`."""
         return self.kind or self.makes.partition(".")[0]
-
-    def input_paths(self, data_set, path_of_kind):
-        """Return a dict, name of each StepInput -> tuple with its one path in a run.
-
-        Parameters
-        ----------
-        data_set : Path of the data set folder, which is the path of images and annotations
-        path_of_kind : function from a kind of file to the path of the output of that kind
-        """
-        return {
-            read.name: (data_set if read.holds in (IMAGES, ANNOTATIONS) else path_of_kind(read.holds),)
-            for read in self.reads
-        }
 
     def patch_transform(self, options):
         """Return the `PatchTransform` of this step with some options."""
@@ -140,6 +121,7 @@ class StepRequest:
     selection : Selection
     seed : int
     run : Configuration of the run that the step is part of; None for a command by itself
+    images : tuple of the Images of the run, as its tables list them
     also : Tasks of later steps whose outputs this step makes from the same opening of the pictures
     """
 
@@ -149,6 +131,7 @@ class StepRequest:
     selection: Any
     seed: int = 0
     run: Any = None
+    images: tuple = ()
     also: tuple = ()
 
     @property

@@ -34,10 +34,6 @@ def find_options_classes():
     return {Selection.table: Selection} | steps | {RunOptions.table: RunOptions}
 
 
-def _makes_data_set(table):
-    return table in STEPS and STEPS[table].makes_data_set
-
-
 @dataclass(frozen=True)
 class Configuration:
     """Data set, output folder, seed and options of a run.
@@ -45,18 +41,12 @@ class Configuration:
     Attributes
     ----------
     options : dict, table -> options object, for all `find_options_classes`
-        The tables of steps that make the data set are included only if they were given.
     """
 
     data_set: Path
     output: Path
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def makes_data_set(self):
-        """True if the run makes its data set itself."""
-        return any(map(_makes_data_set, self.options))
 
 
 def read_configuration(path, *, data_set=None, output=None, settings=(), corrections=()):
@@ -115,9 +105,8 @@ def _parse_tables(tables, folder, where, overrides):
     """
     options = {}
     for name, kind in find_options_classes().items():
-        if name in tables or name in overrides or not _makes_data_set(name):
-            table = _convert_paths(kind, tables.get(name, {}), lambda path: resolve_path(folder, path))
-            options[name] = kind.from_table(table | overrides.get(name, {}), f"{where}[{name}]")
+        table = _convert_paths(kind, tables.get(name, {}), lambda path: resolve_path(folder, path))
+        options[name] = kind.from_table(table | overrides.get(name, {}), f"{where}[{name}]")
     return options
 
 

@@ -1,5 +1,9 @@
-"""Status of a run from the headers of its files; nothing is locked or written."""
+"""Status of a run: its plan beside the headers of its files.
 
+No picture is read, and nothing is locked or written.
+"""
+
+import os
 from dataclasses import dataclass
 
 from flyannot.base.errors import FlyannotError, InputError
@@ -9,18 +13,10 @@ from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.description import read_summary
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.pipeline.chain import STEPS
-from flyannot.pipeline.engine.images import read_selected_images
 from flyannot.pipeline.engine.parts import parts_folder
 from flyannot.pipeline.engine.step import IMAGES
 from flyannot.pipeline.runs.configuration import RECORD, read_record
-from flyannot.pipeline.runs.run import (
-    build_run_task,
-    list_steps,
-    step_output_path,
-    suppress_warnings,
-    uses_supplied_model,
-    with_base_model,
-)
+from flyannot.pipeline.runs.plan import plan_recorded_run
 
 _CHOSEN = {"stride_px", "n_atoms", "min_groups", "folds"}  # the run chooses those that are not given
 
@@ -48,7 +44,7 @@ def read_run_status(folder):
     Raises
     ------
     InputError
-        If there is no record of a run in the folder, or it cannot be read.
+        If there is no record of a run in the folder, or the record cannot be read.
     """
     configuration = read_record(folder) if folder.is_dir() else None
     if configuration is None:
@@ -56,98 +52,110 @@ def read_run_status(folder):
             f"{folder} is not the output folder of a run: it has no {RECORD}",
             fix="give the output folder of: flyannot run CONFIG",
         )
-    run = _Run(configuration)
-    with suppress_warnings():
-        for step in list_steps(configuration):
-            run.steps.append(run.examine_file(step) if step.kind else run.examine_other(step))
-    return run.steps
+    plan = plan_recorded_run(configuration)
+    found = []
+    digests = {}
+    for name, request in plan.requests.items():
+        is_done = all(earlier.state == "done" for earlier in found)
+        examine = _examine_file if STEPS[name].kind else _examine_other
+        found.append(StepStatus(name, *examine(plan, STEPS[name], request, digests, is_done)))
+    return found
 
 
-class _Run:
-    """A run, with the status and file digests of the steps that were examined so far."""
+def _examine_file(plan, step, request, digests, is_done):
+    """Return the state of a step whose output is an HDF5 file, and why; see `StepStatus`.
 
-    def __init__(self, configuration):
-        self.configuration = with_base_model(configuration)
-        self.steps = []
-        self.digests = {}
-
-    def examine_file(self, step):
-        """Return the StepStatus of a step whose output is an HDF5 file."""
-        path = step_output_path(step, self.configuration)
-        made = read_summary(path)
-        if made is not None:
-            why = self._explain_outdated(step, made)
-            self.digests[step.kind] = made.header.digest  # later steps read the last file of a kind
-            n_skipped = len(made.header.failures)
-            skipped = f"{pluralise(n_skipped, 'image')} skipped: failures.csv" if n_skipped else ""
-            return StepStatus(step.name, "outdated" if why else "done", why or skipped)
-        if path.exists():
-            return StepStatus(step.name, "damaged", f"{path.name} cannot be read: flyannot verify {path}")
-        parts = [part for part in map(read_summary, sorted(parts_folder(path).glob("*.h5"))) if part]
+    Parameters
+    ----------
+    plan : RunPlan
+    step, request : Step and StepRequest
+    digests : dict, role of an output -> digest of its last earlier file; the digest of this file is added
+    is_done : whether all earlier steps are done
+    """
+    path = request.out
+    made = read_summary(path)
+    if made is None and path.exists():
+        return "damaged", f"{path.name} cannot be read: flyannot verify {path}"
+    if made is None:
+        parts = [part for part in map(read_summary, sorted(parts_folder(path).glob("*.part.h5"))) if part]
         n_images, n_epochs = (sum(getattr(part, n) for part in parts) for n in ("n_images", "n_epochs"))
         how_much = f"{n_images:,} images" if n_images else f"{n_epochs:,} epochs" if n_epochs else ""
-        return StepStatus(step.name, "interrupted" if how_much else "waiting", how_much)
+        return "interrupted" if how_much else "waiting", how_much
+    changes = _list_changes(plan, step, request, made.header, digests)
+    changes = changes or _list_image_changes(plan, step, request, made)
+    digests[step.role] = made.header.digest
+    if changes:
+        return "outdated", ", ".join(changes)
+    n_skipped = len(made.header.failures)
+    return "done", f"{pluralise(n_skipped, 'image')} skipped: failures.csv" if n_skipped else ""
 
-    def examine_other(self, step):
-        """Return the StepStatus of a step whose output is not an HDF5 file."""
-        path = step_output_path(step, self.configuration)
-        if not (path / "images.csv" if path.is_dir() else path).is_file():
-            return StepStatus(step.name, "waiting")
-        if step.makes_data_set:
-            return StepStatus(step.name, "done")
+
+def _examine_other(plan, step, request, digests, is_done):
+    """Return the state of a step whose output is not an HDF5 file, and why; as `_examine_file`."""
+    path = request.out
+    if not path.is_file():
+        return "waiting", ""
+    try:
+        made_from = import_object(step.made_from)(path) if step.made_from else {}
+    except FlyannotError as error:
+        return "damaged", error.message
+    if step.made_from:
+        digests[step.role] = file_digest(path)
+    why = ", ".join(_list_other_inputs({kind: [made_from[kind]] for kind in made_from}, digests))
+    if not why and is_done:
         try:
-            made_from = import_object(step.made_from)(path) if step.made_from else {}
+            why = plan.build_task(step.name).stale_reason()  # slow: it reads the files of the run
         except FlyannotError as error:
-            return StepStatus(step.name, "damaged", error.message)
-        others = [kind for kind, digest in made_from.items() if self.digests.get(kind, digest) != digest]
-        why = ", ".join(f"it does not match the {kind}" for kind in others)
-        if not why and all(earlier.state == "done" for earlier in self.steps):
-            why = self._ask_task(step)  # slow: it reads the whole run
-        elif not step.made_from:
-            why = "the run has changed"
-        return StepStatus(step.name, "outdated" if why else "done", why)
+            why = error.message
+    elif not step.made_from:
+        why = "the run has changed"
+    return "outdated" if why else "done", why
 
-    def _ask_task(self, step):
-        try:
-            return build_run_task(step, self.configuration).stale_reason()
-        except FlyannotError as error:
-            return error.message
 
-    def _explain_outdated(self, step, made):
-        """Return in words why the file of a step is outdated, judged by its header; or ""."""
-        header = made.header
-        options = self.configuration.options
-        changes = []
-        if uses_supplied_model(step, self.configuration):  # its options are not the run's
-            options = {step.name: options[step.name]}
-        for name in options.keys() & header.options.keys():
-            wanted = options[name].to_header()
-            wanted = {key: value for key, value in wanted.items() if value is not None or key not in _CHOSEN}
-            changes += describe_changes(
-                {key: header.options[name].get(key) for key in wanted}, wanted, f"{name}."
-            )
-        seed = self.configuration.seed
-        if header.seed not in (None, seed):
-            changes.append(f"seed was {header.seed} and is now {seed}")
-        for read in step.reads:
-            known = self.digests.get(read.holds)
-            if read.is_argument and known and not set(header.inputs.get(read.holds, ())) <= {known}:
-                changes.append(f"it does not match the {read.holds}")
-        reads_scores = len(options) > 1 and any(read.holds == "scores" for read in step.reads)
-        scores = self.configuration.output / STEPS["evaluate"].makes
-        if reads_scores and scores.is_file() and header.inputs.get("scores") != [file_digest(scores)]:
-            changes.append("it does not match the scores")
-        return ", ".join(changes or self._count_changes(step, made))
+def _list_other_inputs(made_from, digests):
+    """Return in words which inputs of a file are not the present ones.
 
-    def _count_changes(self, step, made):
-        """Return a list with one sentence if the number of images has changed; empty if it cannot be told."""
-        options = self.configuration.options
-        if not any(read.holds == IMAGES for read in step.reads) or options["extract"].multiple_embryos:
-            return []
-        try:
-            images = read_selected_images(self.configuration.data_set, options["select"])
-        except FlyannotError:
-            return []
-        n_images = sum(image.stage_range in made.stage_ranges for image in images)
+    made_from : dict, role -> list of digests; digests : as in `_examine_file`
+    """
+    others = [role for role, known in made_from.items() if role in digests and known != [digests[role]]]
+    return [f"it does not match the {role}" for role in others]
+
+
+def _list_changes(plan, step, request, header, digests):
+    """Return in words in what the header of a file differs from the plan; as `_examine_file`."""
+    options = plan.configuration.options
+    if step.kind == "predictions" and plan.supplied_model:  # whose options are not the run's
+        options = {step.name: request.options}
+    changes = []
+    for name in options.keys() & header.options.keys():
+        wanted = options[name].to_header()
+        wanted = {key: value for key, value in wanted.items() if value is not None or key not in _CHOSEN}
+        made_with = {key: header.options[name].get(key) for key in wanted}
+        changes += describe_changes(made_with, wanted, f"{name}.")
+    if header.seed not in (None, request.seed):
+        changes.append(f"seed was {header.seed} and is now {request.seed}")
+    # Predictions that were made before the scores have none.
+    scores = {"scores": header.inputs.get("scores")} if "scores" in request.inputs else {}
+    return changes + _list_other_inputs(header.inputs | scores, digests)
+
+
+def _list_image_changes(plan, step, request, made):
+    """Return in words how the images of a file differ from the data set, by number and time of change.
+
+    made : FileSummary; the other parameters are as in `_examine_file`
+    """
+    if plan.tables is None or not any(read.holds == IMAGES for read in step.reads):
+        return []
+    changes = []
+    if not plan.configuration.options["extract"].multiple_embryos:
+        # An image without a guess is new, or is among the failures.
+        n_images = sum(image.stage_range in ("", *made.stage_ranges) for image in plan.images)
         n_made = made.n_images + len(made.header.failures)
-        return [f"it has {n_made:,} images; the data set has {n_images:,}"] if n_images != n_made else []
+        if n_images != n_made:
+            changes.append(f"it has {n_made:,} images; the data set has {n_images:,}")
+    made_at_s = os.path.getmtime(request.out)
+    files = {image.file for image in plan.images if step.kind == "descriptors"}
+    n_changed = sum(os.path.isfile(file) and os.path.getmtime(file) > made_at_s for file in files)
+    if n_changed:
+        changes.append(f"{pluralise(n_changed, 'picture has', 'pictures have')} changed since")
+    return changes

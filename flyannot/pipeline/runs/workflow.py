@@ -10,15 +10,13 @@ import sys
 from contextlib import ExitStack
 from importlib.resources import files
 
-from flyannot.base.errors import InputError
 from flyannot.dataset import paths
 from flyannot.files.atomic_file import file_has_text, lock_output, write_text
 from flyannot.files.digest import json_digest
-from flyannot.pipeline.engine.images import read_selected_images
+from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES
 from flyannot.pipeline.engine.task import locked_output
 from flyannot.pipeline.runs.configuration import RECORD, write_record
-from flyannot.pipeline.runs.run import list_steps
 
 THREADS = 4  # threads of a job whose step can use several, unless the configuration has [run] jobs
 IMAGES_PER_JOB = 1000  # approximately, if --parts is not given
@@ -27,12 +25,12 @@ _TABLES = {IMAGES: paths.IMAGES, ANNOTATIONS: paths.ANNOTATIONS}
 _PROFILES = ("laptop", "slurm")
 
 
-def write_workflow(configuration, out, *, n_jobs=None, force=False):
+def write_workflow(plan, out, *, n_jobs=None, force=False):
     """Write a workflow that does the same as `flyannot run`, and the record of the run, which its jobs read.
 
     Parameters
     ----------
-    configuration : Configuration, checked
+    plan : RunPlan
     out : Path of the Snakefile; the profiles are written beside it, into profiles/
     n_jobs : int, number of jobs that share the parts of a step; by default one for every 1,000 images
     force : whether existing files are replaced
@@ -44,15 +42,15 @@ def write_workflow(configuration, out, *, n_jobs=None, force=False):
     Raises
     ------
     InputError
-        If a file exists, or if the data set does not exist and the run does not make it.
+        If a file exists.
     """
-    folder = configuration.output.absolute()
+    configuration = plan.given
     values = {
         # -P: Python must not import modules from the output folder, where jobs run.
         "RUN": shlex.join([sys.executable, "-P", "-m", "flyannot", "run", RECORD]),
         "THREADS": configuration.options["run"].jobs or THREADS,
-        "STEPS": _describe_steps(configuration, n_jobs or _default_jobs(configuration)),
-        "FOLDER": str(folder),
+        "STEPS": _describe_steps(plan, n_jobs or _default_jobs(len(plan.images))),
+        "FOLDER": str(configuration.output.absolute()),
     }
     text = _template("Snakefile")
     for name, value in values.items():
@@ -74,30 +72,22 @@ def _template(name):
     return files("flyannot.pipeline.runs").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _default_jobs(configuration):
-    """Return the number of jobs that share the parts of a step: 1 if the run makes its images itself."""
-    if configuration.makes_data_set:
-        return 1
-    if not configuration.data_set.exists():
-        raise InputError(
-            f"the data set {configuration.data_set}, which decides the number of jobs, does not exist",
-            fix="run this on a machine that can read the data set, name it with --data-set, or give --parts",
-        )
-    n_images = len(read_selected_images(configuration.data_set, configuration.options["select"]))
+def _default_jobs(n_images):
+    """Return the number of jobs that share the parts of a step."""
     return min(max(1, math.ceil(n_images / IMAGES_PER_JOB)), _MOST_JOBS)
 
 
-def _describe_steps(configuration, n_jobs):
+def _describe_steps(plan, n_jobs):
     """Return a dict for the Snakefile: step name -> its facts; the last step is made by `flyannot run`."""
     described = {}
-    for step in list_steps(configuration)[:-1]:
-        options = [configuration.options[name] for name in ("select", step.name)]
+    for name, request in list(plan.requests.items())[:-1]:
+        step = STEPS[name]
         table = next((_TABLES[read.holds] for read in step.reads if read.holds in _TABLES), None)
-        table = table and paths.find_table(configuration.data_set, table)
-        described[step.name] = {
+        table = table and paths.find_table(plan.given.data_set, table)
+        described[name] = {
             "jobs": n_jobs if step.in_parts else 1,
             "has_threads": step.has_workers,
             "table": str(table.absolute()) if table and table.is_file() else None,
-            "options": json_digest([configuration.seed, *map(repr, options)])[:12],
+            "options": json_digest([request.seed, repr(request.selection), repr(request.options)])[:12],
         }
     return described
