@@ -72,9 +72,9 @@ def run(configuration):
 
 
 def digests(results):
-    """Return the digest of every HDF5 file of a run, by name."""
+    """Return the digest of every HDF5 file of a run, by name, except that of the pictures."""
     found = {}
-    for path in sorted(results.glob("*.h5")):
+    for path in sorted({*results.glob("*.h5")} - {*results.glob("*-pictures.h5")}):
         with h5py.File(path) as file:
             found[path.stem] = file.attrs["digest"]
     return found
@@ -106,7 +106,7 @@ def folder(request, tmp_path_factory):
         patch.setattr(STEPS, "import_paths", with_step())
         run(write_configuration(folder))
         with Image.open(image_of(folder).path) as picture:  # other bytes, so that it is a new picture
-            picture.save(folder / "copy.png", compress_level=1)
+            picture.save(folder / "copy.png", compress_level=2)
         yield folder
     sys.modules.pop("denoise")
     forget()
@@ -168,7 +168,8 @@ def test_annotating_pictures_is_annotating_features(results, plain, flyannot):
     assert (genes, terms) == values("features.h5")[:2]
     np.testing.assert_array_equal(found, values("features.h5")[2])
     np.testing.assert_array_equal(found, values(results / "predictions.h5")[2])
-    assert np.abs(found - values(plain / "predictions.h5")[2]).max() > 0.01
+    if STEPS["denoise"].changes != ("positions",):  # which one cell for the whole picture does not see
+        assert np.abs(found - values(plain / "predictions.h5")[2]).max() > 0.01
 
 
 def test_pooling_pictures_is_pooling_descriptors(results, flyannot):
