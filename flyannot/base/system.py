@@ -61,8 +61,8 @@ def start_interrupting(is_due, call, every_s):
 def stop_interrupting():
     """Stop the timer of `start_interrupting`.
 
-    On Windows this does nothing; there the interrupts end when the `is_due()` of `start_interrupting` is
-    false.
+    On Windows this does nothing: the interrupts end when `is_due()`, which `start_interrupting` got, returns
+    False.
     """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)

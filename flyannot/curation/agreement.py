@@ -47,7 +47,10 @@ def pairwise_agreements(verdicts):
 
 
 def _kappa(first, second):
-    """Return Cohen's kappa of two lists of verdicts, and ""; if it is undefined, None and the reason."""
+    """Compute Cohen's kappa of two lists of verdicts.
+
+    Returns (kappa, ""), or (None, the reason) if all verdicts are equal.
+    """
     if len({*first, *second}) == 1:
         return None, f"undefined: both say {first[0]} throughout"
     from sklearn.metrics import cohen_kappa_score  # imported here, since few tables have two curators

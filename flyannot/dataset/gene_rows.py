@@ -125,7 +125,7 @@ class _RowCheck:
             self._without_name.append(absent[0])
             return False
         self._emptied += nameless.values()
-        cells[self._where] = self._stage_range(line, cells[self._where])
+        cells[self._where] = self._parse_stage_range(line, cells[self._where])
         if cells[self._where] is None:
             self._without_stage.append(f"line {line} ({cells[0]})")
             return False
@@ -134,7 +134,7 @@ class _RowCheck:
                 self._lines_of[name].setdefault(cells[n], line)
         return True
 
-    def _stage_range(self, line, text):
+    def _parse_stage_range(self, line, text):
         """Return the stage range that the cell of a line means, with BDGP's name; None if it says none."""
         if text not in self._stage_ranges:
             try:

@@ -155,7 +155,7 @@ class ImagePaths:
         """
         texts = dict.fromkeys((name, file_name_part(name)))  # the name of a file may contain a number sign
         for text in texts:
-            if path := self._find(text) or ("\\" in text and self._find(text.replace("\\", "/"))):
+            if path := self._find_exact(text) or ("\\" in text and self._find_exact(text.replace("\\", "/"))):
                 return path
         for text in texts:
             if path := self._find_ignoring_capitals(text.replace("\\", "/")):
@@ -186,7 +186,7 @@ class ImagePaths:
         where = f"; looked for in {' and '.join(places)}"
         warn_about(table, shown, "image is missing", "images are missing", where, n=len(self._missing))
 
-    def _find(self, name):
+    def _find_exact(self, name):
         tail = name.rpartition("/")[2]
         for folder, names in self._listings(name):
             if stored := names.get(tail) or (not tail.isascii() and names.get(_normalise(tail))):
@@ -233,7 +233,7 @@ class ImagePaths:
         alike = alike or get_close_matches(tail, near, n=1)
         if alike:
             return f'; did you mean "{head}{alike[0]}"?'
-        return f'; did you mean "{tail}"?' if head and self._find(tail) else ""
+        return f'; did you mean "{tail}"?' if head and self._find_exact(tail) else ""
 
 
 def _stem(name):

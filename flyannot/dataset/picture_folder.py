@@ -136,9 +136,10 @@ def _pluralise_kind(n, kind):
 
 
 def _describe_folders(folders, is_recursive):
-    """Return a list with one text on folders that were not entered, or [] without such a folder.
+    """Describe the folders that were not read: a list with one text, or [] without such a folder.
 
-    folders : list of paths; is_recursive : bool, whether only links and folders of reports are among them
+    folders : list of paths; is_recursive : bool, True if all folders were read except links and reports;
+        otherwise the text says how many pictures are in the folders
     """
     if not folders:
         return []

@@ -48,7 +48,7 @@ class ImageIndex:
     def coordinates(self, features):
         """Return the coordinates of feature vectors along the axes, float32 (n, n_axes), of length 1."""
         with limit_blas_threads():
-            return _directions(features, self.mean) @ self.axes.T
+            return _centre_unit_rows(features, self.mean) @ self.axes.T
 
 
 def build_image_index(blocks, groups):
@@ -76,7 +76,7 @@ def build_image_index(blocks, groups):
     mean = mean.astype(np.float32)
     with limit_blas_threads():
         axes = _principal_axes(unit_rows(np.concatenate(spread) - mean))
-        parts = [_directions(rows, mean) @ axes.T for rows in blocks()]
+        parts = [_centre_unit_rows(rows, mean) @ axes.T for rows in blocks()]
     images = np.concatenate(parts)
     of_groups = np.array([images[rows].mean(axis=0) for rows in groups.rows], np.float32)
     return ImageIndex(mean, axes, images, unit_rows(of_groups))
@@ -132,7 +132,7 @@ def order_farthest_first(directions, begun=()):
     return order
 
 
-def _directions(features, mean):
+def _centre_unit_rows(features, mean):
     """Return feature vectors scaled to length 1, minus the mean, scaled to length 1 again."""
     return unit_rows(unit_rows(features) - mean)
 

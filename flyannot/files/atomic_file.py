@@ -200,16 +200,16 @@ def atomic_write(path, *, check=None, keep_same=False, is_own=False):
             temporary.unlink()
 
 
-def write_text(path, text, **how):
+def write_text(path, text, *, keep_same=False, is_own=False):
     """Write a text to a file in UTF-8, replacing the file as a whole; line ends are written as given.
 
     Parameters
     ----------
     path : Path of the file
     text : str, the whole contents
-    how : keyword arguments of `atomic_write`, such as `keep_same=True`
+    keep_same, is_own : bools, as in `atomic_write`
     """
-    with atomic_write(path, **how) as temporary:
+    with atomic_write(path, keep_same=keep_same, is_own=is_own) as temporary:
         temporary.write_bytes(text.encode())
 
 

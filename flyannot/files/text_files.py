@@ -227,8 +227,8 @@ def read_toml(path):
         raise InputError(f"{path} is not a configuration: it is nested too deep", fix=fix) from None
     except ValueError as error:  # also a number of very many digits
         found = recognise_content(text[:HEAD_BYTES].encode())
-        how = found.fix or _toml_fix(text, str(error))
-        raise InputError(f"{path} is not TOML{found.it_is or f': {error}'}", fix=how) from error
+        advice = found.fix or _toml_fix(text, str(error))
+        raise InputError(f"{path} is not TOML{found.it_is or f': {error}'}", fix=advice) from error
 
 
 def _toml_fix(text, message):

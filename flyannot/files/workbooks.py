@@ -262,7 +262,7 @@ def _join_text(element):
 
 
 def _date_styles(archive, part):
-    """Return the set of the numbers of the cell styles that show dates, each as text."""
+    """Return the cell styles that show dates, as a set of their numbers in text, such as "14"."""
     dates = {str(number) for number in _DATE_FORMATS}
     styles = []
     for element in _read_elements(archive, part, "numFmt", "cellXfs"):

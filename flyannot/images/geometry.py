@@ -37,8 +37,8 @@ def resize_image(picture, size):
     if block_px > 1:
         picture = cv2.resize(picture, (width // block_px, height // block_px), interpolation=cv2.INTER_AREA)
     shrinks = size[0] < width or size[1] < height
-    how = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-    return cv2.resize(picture.astype(np.float32), size, interpolation=how)
+    interpolation = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+    return cv2.resize(picture.astype(np.float32), size, interpolation=interpolation)
 
 
 def enlarge_image(picture, factor):

@@ -58,7 +58,7 @@ def normalise(path, plane):
     picture = None
     step = max(1, _STRIP_PIXELS // width)
     for top in range(0, height, step):
-        rows = plane._replace(samples=_rows(plane.samples, top, top + step))
+        rows = plane._replace(samples=_crop_rows(plane.samples, top, top + step))
         strip = _to_255(rows, white, opaque)
         if picture is None:
             is_float = strip.dtype == np.float32 and width * height <= MAX_FLOAT_PIXELS
@@ -73,7 +73,7 @@ def _size(samples):
     return samples.shape[1::-1] if isinstance(samples, np.ndarray) else samples.size
 
 
-def _rows(samples, top, bottom):
+def _crop_rows(samples, top, bottom):
     """Return some rows of an array or a Pillow image."""
     if isinstance(samples, np.ndarray):
         return samples[top:bottom]

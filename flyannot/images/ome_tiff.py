@@ -182,10 +182,10 @@ def _parse_run(path, data, letters, sizes, own_uuid):
     if any(first >= size for first, size in zip(firsts, shape)):
         return None  # ImageJ writes such metadata for a part of a picture
     n_planes = _count(data, "PlaneCount", _count(data, "NumPlanes", 1 if "IFD" in data.attrib else math.inf))
-    about = data.find("{*}UUID")
+    element = data.find("{*}UUID")
     file, uuid = None, ""
-    if about is not None:
-        file, uuid = about.get("FileName", ""), _uuid(about.text)
+    if element is not None:
+        file, uuid = element.get("FileName", ""), _uuid(element.text)
         is_own_name = file.casefold() in ("", os.path.basename(path).casefold())
         if uuid == own_uuid or not own_uuid and is_own_name:
             file = None

@@ -77,9 +77,9 @@ def _open_structure(file):
 
 def _claims_images(tiff):
     """Return whether the description of ImageJ claims more images than a TIFF has pages."""
-    about = tiff.imagej_metadata or {}
-    counts = [about.get(name, 1) for name in ("frames", "slices", "channels")]
-    return max(math.prod(counts), about.get("images", 1)) > len(tiff.pages)
+    metadata = tiff.imagej_metadata or {}
+    counts = [metadata.get(name, 1) for name in ("frames", "slices", "channels")]
+    return max(math.prod(counts), metadata.get("images", 1)) > len(tiff.pages)
 
 
 def _scene(path, tiff, series):

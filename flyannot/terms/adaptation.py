@@ -163,10 +163,10 @@ def _extend(scorer, weights, intercept):
     intercept : float array (n_terms,)
     """
     arrays = scorer.arrays()
-    more = len(weights) - len(scorer.weights)
+    n_added = len(weights) - len(scorer.weights)
     for name, (_, dimensions) in scorer.ARRAYS.items():
         if name not in ("weights", "intercept"):
-            arrays[name] = np.pad(arrays[name], [(0, more * (size == "n_terms")) for size in dimensions])
+            arrays[name] = np.pad(arrays[name], [(0, n_added * (size == "n_terms")) for size in dimensions])
     return type(scorer)(**arrays | {"weights": weights, "intercept": intercept})
 
 

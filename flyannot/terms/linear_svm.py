@@ -181,8 +181,8 @@ def _train_term(all_rows, term, *, genes, seed, n_folds):
     for k in range(n_folds):
         trained = np.flatnonzero(folds != k)
         machines = np.zeros(values.shape)
-        more = positive[trained], CS, np.zeros(len(trained))
-        machines[:, trained] = fit_machines(known.subset(trained, "trained"), *more)
+        samples = known.subset(trained, "trained")
+        machines[:, trained] = fit_machines(samples, positive[trained], CS, np.zeros(len(trained)))
         values[:, folds == k] = known.decision_values(machines)[:, folds == k]
     chosen, held_out = choose_setting(list(values[:, :, None]), positive[:, None], folds)
     parts = np.zeros(n_rows)

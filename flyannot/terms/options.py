@@ -24,7 +24,7 @@ EXPECTED_F1, BALANCED = "expected-f1", "balanced"  # rules that make answers of 
 _QUOTE = '"'
 
 
-class _Term(str):
+class _ParsedTerm(str):
     """The name of a term that was parsed, so that a comma in it separates nothing."""
 
     __slots__ = ()
@@ -51,11 +51,11 @@ class TermsType(OptionType):
         named = {term for text in texts for term in self._split(text)} - {""}
         if "not-anatomy" in named:
             named = named - {"not-anatomy"} | set(NOT_ANATOMY)
-        return tuple(map(_Term, sorted(named)))
+        return tuple(map(_ParsedTerm, sorted(named)))
 
     def _split(self, text):
         """Return the names in a text, or a parsed name itself."""
-        if isinstance(text, _Term):
+        if isinstance(text, _ParsedTerm):
             return [text]
         try:
             return [term.strip() for term in next(csv.reader([text], skipinitialspace=True, strict=True), [])]

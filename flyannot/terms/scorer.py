@@ -126,8 +126,8 @@ class Scorer:
             for setting in settings
         ]
         chosen, held_out = choose_setting(candidates, Y, folds, observed=observed)
-        more = {"rng": rng, "n_threads": options.n_threads, "observed": observed}
-        scorer = cls.fit_setting(X, Y, settings[chosen], **more)
+        setting = settings[chosen]
+        scorer = cls.fit_setting(X, Y, setting, rng=rng, n_threads=options.n_threads, observed=observed)
         options.on_terms(Y.shape[1])
         return scorer, held_out
 
@@ -147,8 +147,8 @@ class Scorer:
         values = np.empty(Y.shape)
         for fold, rng in enumerate(rngs):
             out = folds == fold
-            more = {"rng": rng, "n_threads": n_threads, "observed": observed[~out]}
-            scorer = cls.fit_setting(X[~out], Y[~out], setting, **more)
+            keywords = {"rng": rng, "n_threads": n_threads, "observed": observed[~out]}
+            scorer = cls.fit_setting(X[~out], Y[~out], setting, **keywords)
             values[out] = scorer.decision_values(X[out], n_threads=n_threads)
         return values
 

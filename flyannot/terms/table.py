@@ -37,7 +37,7 @@ def format_scores(result, *, synthetic=False):
     ranges = [s for s in STAGE_RANGES if s in result["summary"]]
     for stage_range in ranges:
         rows = [row for row in result["terms"] if row["stage_range"] == stage_range]
-        blocks.append("\n".join(_block(stage_range, rows, result["summary"][stage_range])))
+        blocks.append("\n".join(_format_stage_range(stage_range, rows, result["summary"][stage_range])))
     overall = result["summary"]["all"]
     if len(ranges) != 1 and overall["n_terms"]:
         title = f"All stage ranges: {pluralise(overall['n_terms'], 'term')} evaluated"
@@ -45,8 +45,8 @@ def format_scores(result, *, synthetic=False):
     return "\n\n".join([*blocks, *([_LEGEND] if overall["n_terms"] else [])])
 
 
-def _block(stage_range, rows, summary):
-    """Yield the lines of the table of one stage range.
+def _format_stage_range(stage_range, rows, summary):
+    """Format the table of one stage range, and yield its lines.
 
     Parameters
     ----------

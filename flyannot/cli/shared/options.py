@@ -154,11 +154,11 @@ def add_options(**classes):
     def decorate(function):
         @functools.wraps(function)
         def command(**values):
-            made = {}
+            objects = {}
             for keyword, (cls, own) in chosen.items():
                 given = {field.name: values.pop(field.name) for field in own}
-                made[keyword] = cls(**{name: v for name, v in given.items() if v is not None and v != ()})
-            return function(**values, **made)
+                objects[keyword] = cls(**{name: v for name, v in given.items() if v is not None and v != ()})
+            return function(**values, **objects)
 
         for _, own in reversed(chosen.values()):
             for field in reversed(own):

@@ -66,7 +66,7 @@ class ImportLog:
         self.rejected.append(Rejection(table, line, item, reason, detail, "; ".join(images)))
 
     def to_json(self):
-        """Return a dict, sort -> counts of imported and rejected things, the most frequent reason first."""
+        """Return a dict from each sort of rows to its counts: "total", "taken", and "rejected" by reason."""
         counts = {}
         for sort, taken in self.taken.items():
             of = self.reasons[sort]

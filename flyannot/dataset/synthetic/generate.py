@@ -109,8 +109,8 @@ def _write_images(folder, seed, groups):
             picture, view = render_group_image(group, index, seed)
             name = f"images/{group.gene}_{group.stage_range}_{index + 1}.png"
             Image.fromarray(picture).save(folder / name, compress_level=1)
-            more = {"stage_range": group.stage_range, "view": view, "source": "synthetic"}
-            rows.append({"image": name, "gene": group.gene} | more)
+            row = {"image": name, "gene": group.gene, "stage_range": group.stage_range, "view": view}
+            rows.append(row | {"source": "synthetic"})
             report_item()
     return rows
 

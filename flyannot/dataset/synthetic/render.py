@@ -153,7 +153,7 @@ class BodyFrame(NamedTuple):
 def smooth_noise(rng, sigma_px):
     """Draw a random field (HEIGHT_PX, WIDTH_PX) of mean 0, standard deviation 1 and grains of `sigma_px`.
 
-    It is white noise on a grid of `sigma_px`, in which each point is spread by a Gaussian.
+    It is white noise on a grid of points that are `sigma_px` apart.  Gaussians spread it over the pixels.
     """
     down = _smoothing_matrix(HEIGHT_PX, sigma_px)
     across = _smoothing_matrix(WIDTH_PX, sigma_px)
@@ -163,9 +163,10 @@ def smooth_noise(rng, sigma_px):
 
 @lru_cache(maxsize=64)
 def _smoothing_matrix(n_px, sigma_px):
-    """Return a sparse matrix (n_px, n_grains) of Gaussians, `sigma_px` wide and apart.
+    """Return a sparse matrix (n_px, n_grains) that spreads the values of a coarse grid over n_px pixels.
 
-    Its rows have norm 1.
+    Grid points are `sigma_px` apart.  Each column is a Gaussian around its grid point, of standard deviation
+    `sigma_px`.  Each row is then scaled to norm 1.
     """
     centres = np.arange(-3, n_px / sigma_px + 3) * sigma_px
     away = (np.arange(n_px)[:, None] - centres) / sigma_px

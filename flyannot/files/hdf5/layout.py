@@ -108,13 +108,8 @@ class OpenFile(NamedTuple):
         return rows
 
 
-def open_hdf5(path, **how):
+def open_hdf5(path):
     """Open an HDF5 file for reading with h5py, without checking its contents.
-
-    Parameters
-    ----------
-    path : Path or str
-    how : further keyword arguments of `h5py.File`
 
     Raises
     ------
@@ -123,7 +118,7 @@ def open_hdf5(path, **how):
     """
     open_regular_file(path).close()
     # No lock is needed, since files are replaced as a whole; some systems have no locks.
-    return h5py.File(path, "r", locking=False, **how)
+    return h5py.File(path, "r", locking=False)
 
 
 def is_hdf5(path):

@@ -114,9 +114,9 @@ def write_array(group, name, values, *, dtype=None):
         encoded = [str(text).encode() for text in values]
         values = np.array(encoded, f"S{max(1, *map(len, encoded))}" if encoded else "S1")
     values = np.ascontiguousarray(values, dtype)
-    made = _create_dataset(group, name, values.shape, values.dtype, h5p.create(h5p.DATASET_CREATE))
+    dataset = _create_dataset(group, name, values.shape, values.dtype, h5p.create(h5p.DATASET_CREATE))
     if values.size:
-        made.write(h5s.ALL, h5s.ALL, values)
+        dataset.write(h5s.ALL, h5s.ALL, values)
 
 
 def write_image_columns(group, columns):
@@ -146,13 +146,13 @@ def reserve_array(group, name, shape, dtype):
     int
         The position of the first byte of the dataset.
     """
-    how = h5p.create(h5p.DATASET_CREATE)
-    how.set_alloc_time(h5d.ALLOC_TIME_EARLY)
-    how.set_fill_time(h5d.FILL_TIME_NEVER)
-    return _create_dataset(group, name, shape, dtype, how).get_offset() or 0
+    properties = h5p.create(h5p.DATASET_CREATE)
+    properties.set_alloc_time(h5d.ALLOC_TIME_EARLY)
+    properties.set_fill_time(h5d.FILL_TIME_NEVER)
+    return _create_dataset(group, name, shape, dtype, properties).get_offset() or 0
 
 
-def _create_dataset(group, name, shape, dtype, how):
+def _create_dataset(group, name, shape, dtype, properties):
     """Create a dataset without values, and return its low-level h5py object.
 
     The high-level interface of h5py takes ten times as long.
@@ -163,13 +163,13 @@ def _create_dataset(group, name, shape, dtype, how):
     name : str; "state/A" makes the subgroup "state"
     shape : tuple of int
     dtype : NumPy dtype
-    how : h5py.h5p.PropDCID, the creation properties of the dataset, which are changed
+    properties : h5py.h5p.PropDCID, the creation properties of the dataset, which are changed
     """
     folder, _, name = name.rpartition("/")
     group = group.require_group(folder) if folder else group
-    how.set_obj_track_times(False)
+    properties.set_obj_track_times(False)
     kind = h5t.py_create(np.dtype(dtype), logical=True)
-    return h5d.create(group.id, name.encode(), kind, h5s.create_simple(shape), how)
+    return h5d.create(group.id, name.encode(), kind, h5s.create_simple(shape), properties)
 
 
 def _is_text(values):

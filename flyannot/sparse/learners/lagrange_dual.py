@@ -146,7 +146,7 @@ def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):
 def iterate_dual(A, B, c=1.0, *, start=None):
     """Return an iterator over the dictionaries (n_atoms, n_features) after each Newton step of `solve_dual`.
 
-    The parameters are the same.  The first dictionary belongs to the initial Lambda.
+    `solve_dual` describes the parameters.  The first dictionary belongs to the initial Lambda.
     """
     return (_project_onto_ball(point.D, c) for point in _dual_points(A, B, c, start))
 

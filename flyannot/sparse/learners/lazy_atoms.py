@@ -126,17 +126,17 @@ class LazyAtoms:
         n = 0
         for columns, visit in _random_blocks(A, rng):
             R = self._buffers("residual", columns.stop - columns.start, len(D))
-            more = n + len(R)
+            n_next = n + len(R)
             if is_residual:
                 np.matmul(A[columns, visited[:n]], moved[:n], out=R)
             else:
                 np.matmul(A[columns], D.T, out=R)
-            buffers = moved[n:more], self._buffers("block", *R.shape), self._buffers("atom", 1, len(D))[0]
+            buffers = moved[n:n_next], self._buffers("block", *R.shape), self._buffers("atom", 1, len(D))[0]
             block = columns.start, visit
             _update_block(R, D, B, A, block, (outside, growth), (self.ball, self.positive), buffers)
             if is_residual:
-                visited[n:more] = range(columns.start, columns.stop)
-                n = more
+                visited[n:n_next] = range(columns.start, columns.stop)
+                n = n_next
         if is_residual:
             B -= np.matmul(moved[:n].T, A[visited[:n]], out=self._buffers("change", *D.shape))
         self._store_atoms(D, features, outside, growth)

@@ -346,7 +346,7 @@ def _rules(variant, options, lam, positive, n_atoms):
 
 
 def _index_orders(orders, dtype):
-    """Add to some orders of the atoms the position of every atom in each of them.
+    """Build the SweepOrders of some orders of the atoms: the orders, and where each atom stands in them.
 
     Parameters
     ----------
