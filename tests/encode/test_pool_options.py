@@ -16,9 +16,9 @@ from flyannot.encode.groups import group_features, group_images
 from flyannot.encode.options import GridType, PoolOptions
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
+from flyannot.images.embryo import read_grey
 from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.options import ExtractOptions, sorted_patch_sizes
-from flyannot.images.picture import read_grey
 from flyannot.images.sift import mirror_descriptors
 from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.explain import explain
