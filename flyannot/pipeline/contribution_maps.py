@@ -15,7 +15,7 @@ class TermMap(NamedTuple):
     """The map of the contributions to one term in one image of a group.
 
     numbers : float array (5,): the decision value, the sum of the supporting contributions, of the opposing
-        ones, the intercept, and the largest absolute contribution of a cell in all images of the group
+        ones, the intercept, and the largest absolute contribution of a cell in the group
     cells : int8 array (height / CELL_PX, width / CELL_PX), contributions of cells; the largest is 127
     """
 
@@ -55,6 +55,8 @@ def map_contributions(loaded, group, values, described, features, winner):
         for term, split in zip(terms, splits)
         if abs(split.total - values[term]) <= _TOLERANCE * max(abs(values[term]), _TOLERANCE)
     }
+    if not kept:
+        return maps
     drawn = [_draw(list(kept.values()), number, patches) for number, patches in enumerate(described)]
     for (term, split), *of_images in zip(kept.items(), *drawn):
         full = max(float(np.abs(cells).max()) for cells in of_images) or 1.0
