@@ -16,7 +16,7 @@ _N_NEIGHBOURS = 20
 _KERNEL_ROWS, _QUERIES = 1024, 256  # whose kernel, or whose distances, are made at once
 
 
-def fit_rbf_svm(X, Y, *, C=_C, gamma=_GAMMA):
+def fit_rbf_svm(X, Y, rng=None, *, C=_C, gamma=_GAMMA):
     """scikit-learn's SVC of every term on one kernel matrix, classes weighted by balance.
 
     A term with one class gets the constant value of that class, +1 or -1.
@@ -53,7 +53,7 @@ def gaussian_kernel(X, A, gamma):
     return np.exp(-gamma * distances)
 
 
-def fit_nearest_neighbours(X, Y, *, n_neighbours=_N_NEIGHBOURS):
+def fit_nearest_neighbours(X, Y, rng=None, *, n_neighbours=_N_NEIGHBOURS):
     """Fit nearest neighbours, whose answer is the mean terms of the nearest rows by cosine.
 
     Of equally near rows the first counts.

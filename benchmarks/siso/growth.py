@@ -121,17 +121,17 @@ def answer(vectors, labels, method, n, n_queries, n_alone, at_once, seed):
     """Answer queries by one method among n labelled vectors, in a worker; the queries come first."""
     X, labels = normalise_descriptors(np.load(vectors, mmap_mode="r")[: n_queries + n]), np.load(labels)
     Y = labels[n_queries : n_queries + n, None] == np.arange(labels.max() + 1)
-    fitted = fitted_annotator(method, X[n_queries:], Y, np.random.default_rng(seed))
+    find_values, fit_seconds = fitted_annotator(method, X[n_queries:], Y, np.random.default_rng(seed))
     ways = [("one at a time", [X[i : i + 1] for i in range(n_alone)])]
     ways += [("at once", [X[:n_queries]])] if at_once else []
     rows = []
     if method != LASSO:
-        fitted.answer(X[:1])  # compiled, and what is made once a model
+        find_values(X[:1])  # compiled, and what is made once a model
     for how, parts in ways:
         with Stopwatch() as watch:
-            values = np.concatenate([fitted.answer(part) for part in parts])
+            values = np.concatenate([find_values(part) for part in parts])
         row = {"method": method, "how": how, "n": n, "n_queries": len(values)}
-        row |= {"seconds_of_fit": fitted.seconds, "seconds_per_query": watch.seconds / len(values)}
+        row |= {"seconds_of_fit": fit_seconds, "seconds_per_query": watch.seconds / len(values)}
         missed = missed_labels(values, labels[: len(values)])
         drawn = np.random.default_rng(len(missed)).integers(0, len(missed), (_N_DRAWS, len(missed)))
         draws = missed[drawn].mean(axis=1).round(4).tolist()  # the same queries for every method and n

@@ -15,7 +15,6 @@ from flyannot.base.system import BLAS_VARIABLES, read_proc
 
 LEAST_ADDRESSES = 1536 * 2**20  # bytes; measured: imports hang below 0.8 GiB, training below 1 GiB
 _CGROUPS = Path("/sys/fs/cgroup")
-_VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes")
 # Entries of memory.stat that count as used, which the kernel frees as soon as a process needs memory.
 _RECLAIMABLE = ("inactive_file", "active_file", "slab_reclaimable")
 
@@ -74,26 +73,22 @@ def require_memory(needed, purpose, *, fix):
 def _cgroup_bytes():
     """Return the free memory in bytes of this process's control groups: the smallest of all nested groups.
 
-    Versions 1 and 2 are read. Memory that holds copies of files counts as free, as in MemAvailable of the
-    machine. Without a limit the result is math.inf.
+    Memory that holds copies of files counts as free, as in MemAvailable of the machine. Without a limit the
+    result is math.inf.
     """
     free = math.inf
-    for folder, version in _control_groups("memory"):
-        names = ("memory.max", "memory.current") if version == 2 else _VERSION_1
-        limit, in_use = (read_proc(folder / name).strip() for name in names)
-        if limit.isdigit() and in_use.isdigit():  # "max" is no limit in version 2
+    for folder in _control_groups():
+        limit, in_use = (read_proc(folder / name).strip() for name in ("memory.max", "memory.current"))
+        if limit.isdigit() and in_use.isdigit():  # "max" is no limit
             kept = max(0, int(in_use) - _reclaimable_bytes(read_proc(folder / "memory.stat")))
             free = min(free, int(limit) - kept)
     return free
 
 
 def _reclaimable_bytes(statistics):
-    """Return the bytes that the kernel can free at once, from the text of a control group's memory.stat.
-
-    Version 1 counts nested groups only in entries that begin with "total_".
-    """
+    """Return the bytes that the kernel can free at once, from the text of a control group's memory.stat."""
     entries: dict = dict(line.split(maxsplit=1) for line in statistics.splitlines() if len(line.split()) == 2)
-    return sum(int(entries.get(f"total_{name}") or entries.get(name, 0)) for name in _RECLAIMABLE)
+    return sum(int(entries.get(name, 0)) for name in _RECLAIMABLE)
 
 
 def _cgroup_processors():
@@ -102,27 +97,19 @@ def _cgroup_processors():
     Math.inf without a limit.
     """
     paid = math.inf
-    for folder, version in _control_groups("cpu"):
-        names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-        words = " ".join(read_proc(folder / name) for name in names).split()
-        quota, period = words if len(words) == 2 else ("", "")
-        if quota.isdigit() and period.isdigit():  # "max" or -1 is no limit
+    for folder in _control_groups():
+        quota, _, period = read_proc(folder / "cpu.max").strip().partition(" ")
+        if quota.isdigit() and period.isdigit():  # "max" is no limit
             paid = min(paid, math.ceil(int(quota) / int(period)))
     return paid
 
 
-def _control_groups(controller):
-    """Yield (folder, version) of this process's control group and its parents."""
+def _control_groups():
+    """Yield the folders of this process's control group (version 2) and its parents."""
     for line in read_proc("/proc/self/cgroup").splitlines():
-        _, controllers, inside = line.split(":", 2)
-        if controllers and controller not in controllers.split(","):
-            continue
-        root = _CGROUPS / controllers
-        own = root / inside.lstrip("/")
-        for folder in (own, *own.parents):
-            yield folder, 1 if controllers else 2
-            if folder == root:
-                break
+        if line.startswith("0::/"):
+            own = _CGROUPS / line.removeprefix("0::/")
+            yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(_CGROUPS))
 
 
 def _slurm_bytes():

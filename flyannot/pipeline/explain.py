@@ -24,6 +24,7 @@ from flyannot.images.extract import DescribedPatches
 from flyannot.images.geometry import resize_image
 from flyannot.images.options import ExtractOptions
 from flyannot.images.quality import find_refusal
+from flyannot.pipeline.engine.failures import no_usable_image
 from flyannot.pipeline.engine.images import cluster_images, image_columns, list_stage_ranges
 from flyannot.pipeline.engine.inputs import read_described_patches, read_options
 from flyannot.pipeline.engine.parts import cut_into_parts
@@ -142,20 +143,26 @@ def explain(model, images, *, terms=()):
     Raises
     ------
     InputError
-        If the model is not linear, or does not know a term.
+        If the model is not linear, or does not know a term; also if not one image can be used.
     """
     with open_stored_file(model, "model") as stored:
         known = require_stage_ranges_with_terms(stored, images)  # refuses images of other stage ranges
         use = Explaining(read_options(stored, ExtractOptions), tuple(known), model, stored.digest)
     stage_ranges = [s for s in list_stage_ranges(images) if s in known]
     _require_terms(use, stage_ranges, terms)
+    left_out = []
+    n_read = 0
     for some in cut_into_parts(cluster_images(images)):
         use.load([s for s in list_stage_ranges(some) if s in known])
         _, (rows,), (failures,) = read_rows(some, [use])
         for name, reason in failures:
             log.warning("note: %s was left out: %s", name, reason)
+        left_out += failures
+        n_read += len(rows)
         explained = [_explained_image(row) for row in rows]
         yield from _explain_groups(use, explained, terms)
+    if not n_read:
+        raise no_usable_image(left_out)
 
 
 def _explained_image(row):

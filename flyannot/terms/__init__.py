@@ -21,7 +21,6 @@ CLASSIFIERS = Registry(
     {
         "svm": f"{_HERE}.linear_svm:LinearSvm",
         "coupled-ridge": f"{_HERE}.coupled_ridge:CoupledRidge",
-        "siso": f"{_HERE}.siso:Siso",
         "ridge": f"{_HERE}.ridge:Ridge",
     },
 )

@@ -3,8 +3,7 @@
 The shorter rows have the same inner products.  Linear models, distances and cosines depend on rows only
 through their inner products K = X X^T.  K adds up over blocks of columns, so that X need not be in memory.
 `CholeskyBasis` is a factor A with A A^T = K, which has as many columns as there are rows.  A model of A is
-also a model of X: if A^T b are its weights, X^T b are the weights for X.  For other rows, such as queries,
-only the projection onto the span of the rows matters.
+also a model of X: if A^T b are its weights, X^T b are the weights for X.
 """
 
 from dataclasses import dataclass
@@ -152,14 +151,3 @@ class CholeskyBasis:
             for part, of_model in zip(parts, weights):
                 part[self.pivots] = solve_triangular(triangle, of_model, lower=True, trans="T")
         return parts
-
-    def project_rows(self, products):
-        """Return the coordinates of other rows in this basis, float64 (n_others, rank).
-
-        The component outside the span of the basis is lost.
-
-        products : float array (n_others, rank), inner products of the other rows with the pivot rows
-        """
-        from scipy.linalg import solve_triangular
-
-        return solve_triangular(self.coordinates[self.pivots], products.T, lower=True).T
