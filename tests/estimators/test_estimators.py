@@ -23,7 +23,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.sparse.fit import learn_dictionary, random_patches
+from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import LEARNERS
 from tests.conftest import ROOT
 from tests.page_blocks import run_python
@@ -310,25 +310,6 @@ def test_a_callback_sees_the_trace_and_learning_ends_where_it_gains_nothing(many
     assert seen == long.trace_ and seen[-1].epoch == long.n_iter_ == 30
     short = in_parts(max_iter=30, objective_tol=0.004).fit(many)
     assert short.n_iter_ < 10 and short.trace_[-1].objective < 1.03 * long.trace_[-1].objective
-
-
-def test_missing_values_go_through_modl(many, monkeypatch):
-    """Remove a tenth of the values: the others are explained nearly as well as without gaps."""
-    monkeypatch.setitem(learn_dictionary.__kwdefaults__, "n_evaluated", 0)  # the trace is not looked at
-    X, rng = many[:1500].astype(float), np.random.default_rng(3)
-    gaps = np.where(rng.random(X.shape) < 0.1, np.nan, X)
-    gaps[7] = np.nan  # nothing is known of it
-    models = [in_parts(learner="modl", learner_params=None, max_iter=4).fit(one) for one in (X, gaps)]
-    Z = models[1].transform(gaps)
-    assert np.isfinite(Z).all() and not Z[7].any()
-    assert models[1].score(X) > 1.1 * models[0].score(X), "scores are negative"
-    known = ~np.isnan(gaps)
-    error = (models[1].inverse_transform(Z) - X)[~known]
-    assert np.square(error).mean() < 0.6 * np.square(X[~known]).mean(), "what is missing is filled in"
-    assert np.isfinite(models[1].score(gaps))
-    for model in (in_parts(), SparseCoder(models[1].components_)):
-        with pytest.raises(ValueError, match="NaN"):
-            model.fit(gaps).transform(gaps)
 
 
 def test_the_commands_and_the_estimators_give_the_same_numbers(chain):

@@ -10,6 +10,7 @@ import pytest
 from flyannot.base.errors import DataError, FlyannotError
 from flyannot.jobs import resources
 from flyannot.terms import linear_svm
+from flyannot.terms.linear_svm import training_bytes
 from flyannot.terms.model import fit_model, untrainable_reason
 from flyannot.terms.newton_steps import FewColumns, InnerProducts
 from flyannot.terms.scorer import FitOptions
@@ -124,6 +125,17 @@ def test_training_is_refused_when_the_memory_does_not_suffice(rng, monkeypatch):
         trained(X, Y, genes)
     assert error.value.exit_code == 1
     assert "fewer atoms" in error.value.fix
+
+
+def test_the_estimate_covers_at_least_the_copies_that_are_made():
+    n, p = 500, 8000
+    assert training_bytes(n, p, 1) > 8 * n * n + 2 * 8 * n * n
+    of_features = training_bytes(n, 10 * p, 1) - training_bytes(n, p, 1)
+    assert of_features < 0.1 * 4 * n * 9 * p, "no copy of the features"
+    assert training_bytes(n, p, 1, 2) - training_bytes(n, p, 1) > 2 * 8 * n * n
+    assert training_bytes(p, n, 1) > 4 * 8 * n * p
+    of_thread = training_bytes(2 * n, n, 1, 2) - training_bytes(2 * n, n, 1)
+    assert of_thread > 3 * 8 * (2 * n * n + n * n), "three copies of the rows, and products of columns"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits on addresses are tested on Linux")
