@@ -157,7 +157,7 @@ class Regime:
 class Statement:
     """A sentence that the rows of an item can refute.
 
-    key : its name in the table of examples, of which every statement has one that holds and one that fails
+    key : its name in claims.toml, which no other statement has
     by : PAPER or OURS
     text : the sentence, in the paper's words as far as they go
     number : function of `Rows` to the `Number` that decides, or to None where the rows do not have it

@@ -22,7 +22,6 @@ from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.verified import WrongCodesWarning
 from flyannot.sparse.learners import LEARNERS
 from flyannot.terms import CLASSIFIERS
-from tests.cli.test_help import page_of_options
 from tests.conftest import ROOT
 from tests.page_blocks import blocks_of
 from tests.small_embryos import write_configuration
@@ -154,14 +153,6 @@ def test_help_finds_what_was_added(dummies, flyannot, line, words):
 
 def test_the_list_of_benchmarks_finds_what_was_added(dummies):
     assert "A dummy of an item" in CliRunner().invoke(benchmarks, ["--list"]).output
-
-
-def test_the_page_of_options_finds_what_was_added(dummies):
-    page = page_of_options()
-    assert all(f'id="flyannot-{name}"' in page for name in ("dummy", "import-dummy", "list-genes"))
-    words = " ".join(page.split())
-    for added in ("--zeal", "--min-images", "siso|dummy", "dssc, dummy]", "ridge|dummy", "npz|dummy"):
-        assert added in words, added
 
 
 def test_what_was_added_works_from_the_command_line(dummies, flyannot, desk):

@@ -2,14 +2,11 @@
 
 import pytest
 
-from tests import commit_subjects
 from tests.language import (
     faults,
     functions_named_a_of_b,
-    n_words,
     paired_assignments,
     python_files,
-    sentences,
     unknown_classes,
 )
 
@@ -47,26 +44,3 @@ def test_a_riddle_is_found(tmp_path):
     found = faults(module)
     assert [line for line, _ in found] == [5, 5, 5, 9, 13]
     assert "What" in found[0][1] and "as `x` has it" in found[1][1] and "33 words" in found[3][1]
-
-
-def test_sentences_leave_out_code_and_count_it_as_one_word():
-    text = "Return `a + b`.  Then stop.\n\n    >>> not a sentence\n\nParameters\n----------\nx : float\n"
-    assert sentences(text)[:2] == ["Return `a + b`.", "Then stop."]
-    assert n_words(sentences(text)[0]) == 2
-
-
-@pytest.mark.parametrize(
-    ("subject", "is_good"),
-    [
-        ("Name the stage range in every message", True),
-        ("Merge branch 'x'", True),
-        ("Budget is what there is", False),
-        ("Adds a test", False),
-        ("What is skipped is named", False),
-        ("fix a test", False),
-        ("Fix a test.", False),
-        (f"Fix {'x' * 62}", False),
-    ],
-)
-def test_a_subject_is_an_order_of_65_characters_at_most(subject, is_good):
-    assert (commit_subjects.fault(subject) is None) is is_good

@@ -15,7 +15,6 @@ from benchmarks.inputs.ratings import Ratings
 from benchmarks.items import ITEMS
 from benchmarks.modl import atlases, completion, ratings
 from benchmarks.modl.cases import HISTORIES, learn
-from benchmarks.modl.claims import error_and_time, ratio_to_reach, seconds_to_converge
 from benchmarks.records import read_record
 from benchmarks.references import usual_way
 from benchmarks.references.classifiers import evaluate_by_libsvm
@@ -147,25 +146,6 @@ def test_lam_is_chosen_without_a_look_at_the_test_entries(tmp_path, rng, monkeyp
     second = completion.complete_ratings(str(tmp_path / "r.npz"), **asked)
     assert first["lam"] == second["lam"] < 1
     assert first["trace"][-1][1] < 1 < 1e5 < second["trace"][-1][1]
-
-
-def test_the_time_of_completion_is_that_until_the_error_is_nearly_its_last():
-    for error in (1.0005, 0.9):  # no worse for being better before
-        assert error_and_time([(1.0, 2.0), (2.0, error), (3.0, 1.0)]) == (1.0, 2.0)
-
-
-def made_up_trace(*objectives):
-    return [{"records": 10 * i, "seconds": float(i), "objective": v} for i, v in enumerate(objectives)]
-
-
-def test_the_time_to_converge_lies_between_two_evaluations_and_what_does_not_fall_has_none():
-    falling, slow = made_up_trace(1.0, 0.02, 0.0), made_up_trace(1.0, 0.51, 0.02, 0.0)
-    assert seconds_to_converge(falling) == pytest.approx(1.0)
-    assert seconds_to_converge(made_up_trace(1.0, 0.51, 0.0)) == pytest.approx(1 + 0.49 / 0.51)
-    assert ratio_to_reach(slow, falling) == (pytest.approx(2.0), pytest.approx(2.0))
-    rising = made_up_trace(1.0, 1.5, 1.2)
-    assert seconds_to_converge(rising) is None
-    assert ratio_to_reach(rising, falling) == ratio_to_reach(falling, rising) == (0.0, 0.0)
 
 
 def test_the_flat_cost_is_the_share_of_labels_not_among_the_best_answers():

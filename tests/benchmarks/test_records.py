@@ -9,71 +9,49 @@ from benchmarks.claims import LIKE, PAPER, Case, Claim
 from benchmarks.items import ITEMS, OURS
 from benchmarks.page import recorded
 from benchmarks.records import code_digest, record_of
-from benchmarks.scc import table_1
 from flyannot.base.errors import DataError
+from flyannot.base.registry import import_object
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "data" / "results"
 
 
-@pytest.fixture
-def sources(monkeypatch):
-    """Return the changes of modules' sources, which the test fills in: end of the path -> (old, new)."""
-    changes, real = {}, records.Path.read_text
-
-    def read(path, **options):
-        text = real(path, **options)
-        for tail, (old, new) in changes.items():
-            if path.as_posix().endswith(tail):
-                assert old in text
-                text = text.replace(old, new)
-        return text
-
-    monkeypatch.setattr(records.Path, "read_text", read)
-    for name in ("_tree", "_bare_source", "_imports"):
-        function = getattr(records, name).__wrapped__
-        monkeypatch.setattr(records, name, once_unless_changed(function, changes))
-    return changes
+# A package: an item, what it imports, and a table that names a module.
+MADE = {
+    "__init__.py": "",
+    "item.py": "from made import claims, options, table\nN = 2\ndef measure(setup): pass\n",
+    "table/__init__.py": 'EVERY = {"one": f"{__name__}.one:One"}\n',
+    "table/one.py": "from made.norm import norm\nclass One: pass\n",
+    "norm.py": "norm = abs\n",
+    "claims.py": "NOISE = 1\n",
+    "options/__init__.py": "ALL = ()\n",
+}
 
 
-def once_unless_changed(function, changes):
-    """Return a function of a module's name that is computed once, and anew for a changed module."""
-    kept = {}
+def test_the_digest_follows_the_code_that_measures_and_nothing_else(tmp_path, monkeypatch):
+    for name, text in MADE.items():
+        (tmp_path / "made" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "made" / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(records, "_PACKAGES", ("made",))
 
-    def compute(name):
-        if records.Path(records._file_of(name)).as_posix().endswith(tuple(changes)):
-            return function(name)
-        if name not in kept:
-            kept[name] = function(name)
-        return kept[name]
+    def digest():
+        for function in (records._imports, records._tree, records._bare_source):
+            function.cache_clear()
+        return code_digest(import_object("made.item:measure"))
 
-    return compute
-
-
-def digest():
-    return code_digest(table_1.measure_parts_of_time)
-
-
-def test_the_digest_follows_the_code_that_measures_and_nothing_else(sources):
     before = digest()
-    for tail, change, follows in (
-        ("scc/table_1.py", ("_N_WARM_EPOCHS = 2", "_N_WARM_EPOCHS = 2  # two"), False),
-        ("scc/table_1.py", ("_N_WARM_EPOCHS = 2", "_N_WARM_EPOCHS = 3"), True),
-        ("sparse/objective.py", ("0.5", "0.25"), True),  # imported by what it imports
-        ("learners/lagrange_dual.py", ("RIDGE = 1e-12", "RIDGE = 1e-9"), True),  # in a table that it imports
-        # Claims are evaluated anew without measuring.
-        ("scc/claims.py", ("_NOISE_OF_D = 0.3", "_NOISE_OF_D = 0.4"), False),
-        (
-            "files/hdf5/header.py",
-            ("class Header:", "class Heading:"),
-            False,
-        ),  # how files are kept decides nothing
-        ("learners/scc.py", ("import dataclass", "import dataclass, fields"), True),
-        ("jobs/compiled.py", ("checksums.json", "sums.json"), True),  # but this, times
+    for name, more, follows in (
+        ("item.py", "# two\n", False),
+        ("item.py", "N = 3\n", True),
+        ("table/one.py", "RIDGE = 1\n", True),
+        ("norm.py", "norm = max\n", True),
+        ("claims.py", "NOISE = 2\n", False),  # claims are evaluated anew without measuring
+        ("options/__init__.py", "ALL = 1\n", False),
     ):
-        sources.clear()
-        sources[tail] = change
-        assert (digest() != before) == follows, tail
+        (tmp_path / "made" / name).write_text(MADE[name] + more)
+        assert (digest() != before) == follows, name
+        (tmp_path / "made" / name).write_text(MADE[name])
 
 
 def test_the_pages_are_made_from_the_recorded_results():

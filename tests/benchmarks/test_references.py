@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.svm import SVC
 
 from benchmarks.lee import bases
 from benchmarks.modl.completion import CoordinateDescent
@@ -178,15 +177,6 @@ def test_p_stable_tables_hold_what_falls_into_the_same_cells(rng):
     beside = {k for t in range(3) for k, d in enumerate(D) if cell(d, t) in (cell(unit, t), cell(-unit, t))}
     assert 0 < len(beside) < 200
     assert atoms_beside(tables, 5 * r).tolist() == sorted(beside)
-
-
-def test_an_rbf_svm_decides_as_scikit_learn_does(rng):
-    X, Y, _ = labelled(rng)
-    values = fit_rbf_svm(X, Y, C=2.0)(X)
-    A = X / np.linalg.norm(X, axis=1, keepdims=True)
-    for value, positive in zip(values.T, Y.T):
-        svm = SVC(C=2.0, gamma=0.6, class_weight="balanced").fit(A, positive)
-        assert np.allclose(value, svm.decision_function(A), atol=1e-2)
 
 
 def test_neighbours_are_those_of_a_brute_force_search(rng):

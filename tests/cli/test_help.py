@@ -49,6 +49,14 @@ def make_scores(flyannot, line):
             shutil.copy("made.json", word)
 
 
+def remove_outputs(line):
+    """Remove the outputs of a command line, which another one may have made."""
+    words = contexts_of(line)[-1].params
+    for out in (words.get(option) for option in ("out", "folder", "output", "json_file")):
+        if out is not None and Path(out).exists():
+            shutil.rmtree(out) if Path(out).is_dir() else Path(out).unlink()
+
+
 def page_of_options():
     """Return docs/commands.md in HTML, as the site shows it."""
     text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
@@ -73,14 +81,11 @@ def test_help_begins_with_what_the_command_is_for_and_ends_with_an_example(flyan
 def test_the_example_of_a_command_runs(flyannot, workplace, name):
     command = ALL.get(name) or group.get_command(None, "import")
     for line in command.example:
-        words = contexts_of(line)[-1].params
-        if name in PARSED_ONLY:
-            continue
-        make_scores(flyannot, line)
-        for out in (words.get(option) for option in ("out", "folder", "output")):
-            if out is not None and Path(out).exists():
-                shutil.rmtree(out) if Path(out).is_dir() else Path(out).unlink()
-        flyannot(line.removeprefix("flyannot "), code=0)
+        contexts_of(line)
+        if name not in PARSED_ONLY:
+            make_scores(flyannot, line)
+            remove_outputs(line)
+            flyannot(line.removeprefix("flyannot "), code=0)
 
 
 def test_the_example_of_the_group_runs(flyannot, workplace, monkeypatch):

@@ -1,7 +1,6 @@
 """Tests of inputs that are absent, a folder or a pipe, and of names that look like something else."""
 
 import os
-import shutil
 import signal
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from flyannot.base.options import PathType
 from flyannot.cli import group
 from flyannot.cli.shared.options import IN_FILE, OutputPath
-from tests.cli.test_help import make_scores
+from tests.cli.test_help import make_scores, remove_outputs
 from tests.command_lines import commands_below, contexts_of
 
 ALL = dict(commands_below(group))
@@ -42,14 +41,6 @@ def inputs_of(line):
         if isinstance(kinds[name], click.Path) and not isinstance(kinds[name], OutputPath):
             paths += [str(one) for one in values if one is not None and str(one) in line.split()]
     return dict.fromkeys(paths)
-
-
-def remove_outputs(line):
-    """Remove the outputs of a command line, which another one may have made."""
-    words = contexts_of(line)[-1].params
-    for out in (words.get(option) for option in ("out", "folder", "output", "json_file")):
-        if out is not None and Path(out).exists():
-            shutil.rmtree(out) if Path(out).is_dir() else Path(out).unlink()
 
 
 KINDS = {"absent": lambda path: None, "folder": os.mkdir, "pipe": os.mkfifo}

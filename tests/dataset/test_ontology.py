@@ -218,13 +218,8 @@ def test_exports_carry_the_ids(chain, obo_of_chain, tmp_path, flyannot):
 
 
 def test_the_evaluation_rolls_terms_up_on_demand(chain, obo_of_chain, tmp_path, flyannot):
-    obo, ids = obo_of_chain
-    parent, child = sorted(ids)[:2]
+    obo, _ = obo_of_chain
     for more, n_digests in (("", 0), (" --roll-up O", 1)):
         json_path = tmp_path / f"{n_digests}.json"
         assert flyannot(f"evaluate P A --json J{more}", J=json_path, O=obo, **chain.words).code == 0
         assert len(json.loads(json_path.read_text())["made_from"]["roll_up"]) == n_digests
-    plain = read_annotations(chain.annotations)
-    rolled = add_parent_terms(plain, read_ontology(obo))
-    for s in ("4-6", "11-12"):
-        assert rolled.counts(s)[parent] >= max(plain.counts(s)[parent], plain.counts(s)[child])

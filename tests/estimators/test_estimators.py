@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from skimage.data import chelsea
 from sklearn.base import clone
-from sklearn.decomposition import MiniBatchDictionaryLearning
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
@@ -24,7 +23,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.sparse.fit import learn_dictionary, random_patches
+from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import LEARNERS
 from tests.conftest import ROOT
 from tests.page_blocks import run_python
@@ -313,25 +312,6 @@ def test_a_callback_sees_the_trace_and_learning_ends_where_it_gains_nothing(many
     assert short.n_iter_ < 10 and short.trace_[-1].objective < 1.03 * long.trace_[-1].objective
 
 
-def test_missing_values_go_through_modl(many, monkeypatch):
-    """Remove a tenth of the values: the others are explained nearly as well as without gaps."""
-    monkeypatch.setitem(learn_dictionary.__kwdefaults__, "n_evaluated", 0)  # the trace is not looked at
-    X, rng = many[:1500].astype(float), np.random.default_rng(3)
-    gaps = np.where(rng.random(X.shape) < 0.1, np.nan, X)
-    gaps[7] = np.nan  # nothing is known of it
-    models = [in_parts(learner="modl", learner_params=None, max_iter=4).fit(one) for one in (X, gaps)]
-    Z = models[1].transform(gaps)
-    assert np.isfinite(Z).all() and not Z[7].any()
-    assert models[1].score(X) > 1.1 * models[0].score(X), "scores are negative"
-    known = ~np.isnan(gaps)
-    error = (models[1].inverse_transform(Z) - X)[~known]
-    assert np.square(error).mean() < 0.6 * np.square(X[~known]).mean(), "what is missing is filled in"
-    assert np.isfinite(models[1].score(gaps))
-    for model in (in_parts(), SparseCoder(models[1].components_)):
-        with pytest.raises(ValueError, match="NaN"):
-            model.fit(gaps).transform(gaps)
-
-
 def test_the_commands_and_the_estimators_give_the_same_numbers(chain):
     """Compare extract, learn-dict and pool with the estimators."""
     images = [image for image in read_images(chain.embryos) if image.stage_range == "4-6"]
@@ -393,7 +373,6 @@ def test_what_is_learned_is_not_negative_and_explains_more_than_samples_do(signs
 
 
 def test_the_page_on_python_holds(own_chain, monkeypatch, capsys):
-    """Run the blocks of the page; the objective is no higher than scikit-learn's."""
     monkeypatch.chdir(own_chain.folder)
     upper = chelsea()[:120]
     monkeypatch.setattr("skimage.data.chelsea", lambda: upper)
@@ -403,9 +382,3 @@ def test_the_page_on_python_holds(own_chain, monkeypatch, capsys):
     with open_stored_file(own_chain.features) as stored:
         assert np.array_equal(np.sort(features, axis=0), np.sort(read_features([stored], "4-6")[1], axis=0))
     assert np.square(said["error"]["clean"]).mean() < 0.6 * np.square(said["error"]["noisy"]).mean()
-
-    X = said["X"][::2]
-    peer = MiniBatchDictionaryLearning(n_components=50, batch_size=200, alpha=1.0, max_iter=1, random_state=0)
-    ours = DictionaryLearning(50, learner="ol", alpha=1.0, max_iter=2, random_state=0)
-    found = [-SparseCoder(model.fit(X).components_, alpha=1.0).score(X[::5]) for model in (ours, peer)]
-    assert found[0] <= found[1]

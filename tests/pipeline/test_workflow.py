@@ -72,11 +72,6 @@ def test_a_profile_beside_a_workflow_is_replaced_only_by_force(flyannot, place):
     assert "squeue" in there.read_text() and Path("profiles", "laptop", "config.yaml").is_file()
 
 
-def test_how_many_jobs_there_are_is_not_guessed_without_images(flyannot, place):
-    shutil.rmtree("embryos")
-    check_error(flyannot("workflow c.toml -o Snakefile"), 2, "embryos", "data set")
-
-
 def test_steps_and_parts_in_any_order_make_the_files_of_a_run(flyannot, place):
     """There are two parts of images, so that the last of three shares is empty."""
     results = place / "results"
