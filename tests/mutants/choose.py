@@ -70,7 +70,7 @@ def nearest_tests(root, module):
 
 
 class Record(NamedTuple):
-    """A test: its seconds of processor time, the lines of the module that it runs, and whether it reads the common chain."""
+    """What is known of a test: seconds of processor time, the module's lines that run, and a common input."""
 
     seconds: float
     lines: list
@@ -97,8 +97,7 @@ def make_common_chain(root, folder):
 
 
 class Watch:
-    """A pytest plugin that notes each test that passes: its seconds of processor time, and the lines of a module that it
-    runs.
+    """A pytest plugin that makes a Record of each test that passes.
 
     The nearest test files go first, slow tests last; it ends after `limit_s`. What a session's fixture runs
     counts for every test that uses it.
