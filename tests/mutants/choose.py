@@ -176,22 +176,34 @@ def file_of(name):
 
 
 def lines_of_change(text, line):
-    """Return the lines of the innermost statement on a line, as far as that line."""
-    begin = max(n.lineno for n in ast.walk(ast.parse(text)) if isinstance(n, ast.stmt) and n.lineno <= line)
-    return set(range(begin, line + 1))
+    """Return the lines that a change of a line concerns.
+
+    They are those of the innermost statement, as far as that line. Of a constant or a field, which is read
+    once at import, they are the lines that use its name.
+    """
+    nodes = [node for node in ast.walk(ast.parse(text)) if hasattr(node, "lineno")]
+    statement = max(
+        (n for n in nodes if isinstance(n, ast.stmt) and n.lineno <= line), key=lambda n: n.lineno
+    )
+    functions = [n for n in nodes if isinstance(n, ast.FunctionDef) and n.lineno <= line <= n.end_lineno]
+    if functions or not isinstance(statement, ast.Assign | ast.AnnAssign):
+        return set(range(statement.lineno, line + 1))
+    names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    used = [n for n in nodes if {getattr(n, "id", None), getattr(n, "attr", None)} & names]
+    return {n.lineno for n in used if not isinstance(n.ctx, ast.Store)}
 
 
 def choose(tests, changed, limit_s):
-    """Return the names of the tests for a mutant of some lines: the quickest first, in at most `limit_s`.
+    """Return the names of the tests for a mutant of some lines, in at most `limit_s` seconds.
 
-    tests : dict, name -> Record
-    Those that run the lines are taken. If there are none, as for a constant, all that run any line of the
-    module are taken. If there are none either, as for a compiled kernel, all tests are.
+    tests : dict, name -> Record, the nearest tests first
+    Those that run the lines are taken, the quickest first. If there are none, all that run any line of the
+    module are taken, the nearest first. If there are none either, as for a compiled kernel, all tests are.
     """
     hits = {name: test for name, test in tests.items() if changed & set(test.lines)}
     found = hits or {name: test for name, test in tests.items() if test.lines} or tests
     chosen, total = [], 0.0
-    for name in sorted(found, key=lambda name: found[name].seconds):
+    for name in sorted(hits, key=lambda name: hits[name].seconds) or found:
         total += found[name].seconds
         if total > limit_s and chosen:
             break
