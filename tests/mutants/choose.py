@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
+WALL_FACTOR = 6  # seconds of a clock for a second of processor time: processors may be shared
 MOST_FILES = 16  # test files that are tried; collecting all of them takes longer than a mutant
 SLOW = "tests/slow.txt"
 
@@ -69,6 +71,11 @@ def nearest_tests(root, module):
     return sorted(near, key=lambda name: (near[name], name))[:MOST_FILES]
 
 
+def processor_seconds():
+    """Return the processor time of this process and of those that it started and that have ended."""
+    return sum(os.times()[:4])
+
+
 class Record(NamedTuple):
     """What is known of a test: seconds of processor time, the module's lines that run, and a common input."""
 
@@ -110,7 +117,7 @@ class Watch:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
-        self.began = time.process_time()
+        self.began, self.spent_s = time.monotonic(), 0.0
         items.sort(
             key=lambda i: (i.nodeid.partition("[")[0] in self.slow, self.near.index(file_of(i.nodeid)))
         )
@@ -125,10 +132,10 @@ class Watch:
 
     def _watched(self):
         """Run what a hook surrounds; return its result, the lines and the seconds."""
-        above, self.lines, began = self.lines, set(), time.process_time()
+        above, self.lines, began = self.lines, set(), processor_seconds()
         result = yield
         lines, self.lines = self.lines, above
-        return result, lines, time.process_time() - began
+        return result, lines, processor_seconds() - began
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef):
@@ -146,7 +153,8 @@ class Watch:
         if item.nodeid not in self.failed:
             lines = lines.union(*(self.fixtures.get(name, ()) for name in names))
             self.tests[item.nodeid] = Record(seconds, sorted(lines), "chain" in names)
-        if time.process_time() - self.began > self.limit_s:
+        self.spent_s += seconds
+        if max(self.spent_s, (time.monotonic() - self.began) / WALL_FACTOR) > self.limit_s:
             item.session.shouldstop = "enough"
         return result
 
