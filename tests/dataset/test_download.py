@@ -96,6 +96,16 @@ def test_a_file_may_take_ten_minutes(clock, tmp_path, seconds, fault):
     assert (tmp_path / "f").read_bytes() == b"ab"
 
 
+@pytest.mark.parametrize(("content", "fault"), [(b"", "an empty file"), (b"bad", "wrong"), (b"good", None)])
+def test_a_file_appears_if_it_is_not_empty_and_passes_its_check(clock, tmp_path, content, fault):
+    downloader = Downloader(RetryPolicy())
+    downloader.close()
+    downloader._receive = lambda url, beside, most_bytes: beside.write_bytes(content)
+    with pytest.raises(DownloadFailed, match=fault) if fault else nullcontext():
+        downloader._attempt("u", tmp_path / "f", lambda path: "wrong" * (path.read_bytes() == b"bad"), 9)
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [content] * (fault is None)
+
+
 AGAIN = {206, 408, 425, 429, 500, 502, 503, 504}  # HTTP says of them that the same request may succeed later
 FINAL = {204, 304, 400, 401, 403, 404, 409, 410, 416, 451, 501, 505}
 

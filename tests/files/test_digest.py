@@ -87,7 +87,7 @@ def test_a_table_has_one_digest_for_any_order_of_its_rows_and_any_line_ends(tmp_
 def test_an_input_that_cannot_be_read_is_named(tmp_path, reads, read, what):
     with pytest.raises(InputError, match=f"^no such {what}: .*absent") as caught:
         read(tmp_path / "absent")
-    assert caught.value.fix == f"name a {what} that exists"
+    assert caught.value.fix == f"give a {what} that exists"
     with pytest.raises(InputError, match=f"^cannot read {tmp_path}: "):
         read(tmp_path)
 

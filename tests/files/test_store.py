@@ -43,8 +43,8 @@ def columns(n=3):
     """Return the columns of n images."""
     genes = [GENES[i % 3] for i in range(n)]
     texts = {name: [f"{name} {i}" for i in range(n)] for name in IMAGE_COLUMNS}
-    warnings = [(QualityWarning("small", f"{i} px"), QualityWarning("blank")) for i in range(n)]
-    return texts | {"gene": genes, "group": genes, "view": [""] * n, "quality_warnings": warnings}
+    warned = [(QualityWarning("small", f"{i} px"), QualityWarning("blank"))[i % 3 :] for i in range(n)]
+    return texts | {"gene": genes, "group": genes, "view": [""] * n, "quality_warnings": warned}
 
 
 def described(rng, counts=(5, 0, 7)):
@@ -56,6 +56,17 @@ def described(rng, counts=(5, 0, 7)):
         return DescribedPatches(descriptors, centres_px, patch_px, n + 2)
 
     return [patches(n) for n in counts]
+
+
+def shown(rng):
+    """Return three embryos as a page shows them; the second has maps of two terms."""
+
+    def picture(n_bytes, *terms):
+        maps = {term: (rng.random(5), rng.integers(-9, 9, MAP_CELLS).astype(np.int8)) for term in terms}
+        outline = rng.random(OUTLINE_PX) < 0.5
+        return ShownPicture(rng.bytes(n_bytes), outline, rng.random(), rng.normal(size=6), maps)
+
+    return [picture(5), picture(9, "β", "gap"), picture(1)]
 
 
 def pooled(rng):
@@ -142,6 +153,8 @@ def fill(file, kind, rng, stage_range="4-6"):
     match kind:
         case "descriptors":
             write_descriptors(file, stage_range, columns(), described(rng))
+        case "pictures":
+            write_pictures(file, stage_range, columns(), shown(rng))
         case "dictionary":
             write_dictionary(file, stage_range, D, records(), n_patches=12)
         case "checkpoint":
@@ -190,6 +203,17 @@ def test_descriptors_come_back_as_they_were(tmp_path, rng):
             same(stored.read_image_rows("4-6", i, i + 1), expected)
         for files, rows in (([stored], [0, 4, 5, 11]), ([stored, stored], [1, 11, 12, 23])):
             same(read_patches(files, "4-6", np.array(rows)), np.concatenate([whole] * len(files))[rows])
+
+
+def test_pictures_come_back_one_by_one(tmp_path, rng):
+    mine = shown(rng)
+    with create_stored_file(tmp_path / "p.h5", header("pictures")) as file:
+        write_pictures(file, "4-6", columns(), mine)
+    with open_stored_file(tmp_path / "p.h5", "pictures") as stored:
+        for row in (2, 0, 1):
+            back = read_picture_row(stored, "4-6", row)
+            same(back, mine[row])
+            assert list(back.maps) == list(mine[row].maps)
 
 
 def test_dictionaries_and_checkpoints_come_back_as_they_were(tmp_path, rng):

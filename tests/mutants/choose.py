@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
+WALL_FACTOR = 6  # seconds of a clock for a second of processor time: processors may be shared
 MOST_FILES = 16  # test files that are tried; collecting all of them takes longer than a mutant
 SLOW = "tests/slow.txt"
 
@@ -69,8 +71,13 @@ def nearest_tests(root, module):
     return sorted(near, key=lambda name: (near[name], name))[:MOST_FILES]
 
 
+def processor_seconds():
+    """Return the processor time of this process and of those that it started and that have ended."""
+    return sum(os.times()[:4])
+
+
 class Record(NamedTuple):
-    """A test: its seconds of processor time, the lines of the module that it runs, and whether it reads the common chain."""
+    """What is known of a test: seconds of processor time, the module's lines that run, and a common input."""
 
     seconds: float
     lines: list
@@ -97,8 +104,7 @@ def make_common_chain(root, folder):
 
 
 class Watch:
-    """A pytest plugin that notes each test that passes: its seconds of processor time, and the lines of a module that it
-    runs.
+    """A pytest plugin that makes a Record of each test that passes.
 
     The nearest test files go first, slow tests last; it ends after `limit_s`. What a session's fixture runs
     counts for every test that uses it.
@@ -111,7 +117,7 @@ class Watch:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
-        self.began = time.process_time()
+        self.began, self.spent_s = time.monotonic(), 0.0
         items.sort(
             key=lambda i: (i.nodeid.partition("[")[0] in self.slow, self.near.index(file_of(i.nodeid)))
         )
@@ -126,10 +132,10 @@ class Watch:
 
     def _watched(self):
         """Run what a hook surrounds; return its result, the lines and the seconds."""
-        above, self.lines, began = self.lines, set(), time.process_time()
+        above, self.lines, began = self.lines, set(), processor_seconds()
         result = yield
         lines, self.lines = self.lines, above
-        return result, lines, time.process_time() - began
+        return result, lines, processor_seconds() - began
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef):
@@ -147,7 +153,8 @@ class Watch:
         if item.nodeid not in self.failed:
             lines = lines.union(*(self.fixtures.get(name, ()) for name in names))
             self.tests[item.nodeid] = Record(seconds, sorted(lines), "chain" in names)
-        if time.process_time() - self.began > self.limit_s:
+        self.spent_s += seconds
+        if max(self.spent_s, (time.monotonic() - self.began) / WALL_FACTOR) > self.limit_s:
             item.session.shouldstop = "enough"
         return result
 
@@ -177,22 +184,34 @@ def file_of(name):
 
 
 def lines_of_change(text, line):
-    """Return the lines of the innermost statement on a line, as far as that line."""
-    begin = max(n.lineno for n in ast.walk(ast.parse(text)) if isinstance(n, ast.stmt) and n.lineno <= line)
-    return set(range(begin, line + 1))
+    """Return the lines that a change of a line concerns.
+
+    They are those of the innermost statement, as far as that line. Of a constant or a field, which is read
+    once at import, they are the lines that use its name.
+    """
+    nodes = [node for node in ast.walk(ast.parse(text)) if hasattr(node, "lineno")]
+    statement = max(
+        (n for n in nodes if isinstance(n, ast.stmt) and n.lineno <= line), key=lambda n: n.lineno
+    )
+    functions = [n for n in nodes if isinstance(n, ast.FunctionDef) and n.lineno <= line <= n.end_lineno]
+    if functions or not isinstance(statement, ast.Assign | ast.AnnAssign):
+        return set(range(statement.lineno, line + 1))
+    names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    used = [n for n in nodes if {getattr(n, "id", None), getattr(n, "attr", None)} & names]
+    return {n.lineno for n in used if not isinstance(n.ctx, ast.Store)}
 
 
 def choose(tests, changed, limit_s):
-    """Return the names of the tests for a mutant of some lines: the quickest first, in at most `limit_s`.
+    """Return the names of the tests for a mutant of some lines, in at most `limit_s` seconds.
 
-    tests : dict, name -> Record
-    Those that run the lines are taken. If there are none, as for a constant, all that run any line of the
-    module are taken. If there are none either, as for a compiled kernel, all tests are.
+    tests : dict, name -> Record, the nearest tests first
+    Those that run the lines are taken, the quickest first. If there are none, all that run any line of the
+    module are taken, the nearest first. If there are none either, as for a compiled kernel, all tests are.
     """
     hits = {name: test for name, test in tests.items() if changed & set(test.lines)}
     found = hits or {name: test for name, test in tests.items() if test.lines} or tests
     chosen, total = [], 0.0
-    for name in sorted(found, key=lambda name: found[name].seconds):
+    for name in sorted(hits, key=lambda name: hits[name].seconds) or found:
         total += found[name].seconds
         if total > limit_s and chosen:
             break

@@ -23,13 +23,22 @@ import tomllib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from choose import Chosen, Record, Watch, choose, file_of, lines_of_change, make_common_chain, nearest_tests
+from choose import (
+    WALL_FACTOR,
+    Chosen,
+    Record,
+    Watch,
+    choose,
+    file_of,
+    lines_of_change,
+    make_common_chain,
+    nearest_tests,
+)
 from make import mutants_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("equivalent.toml")
 HANG_FACTOR, HANG_S, CHAIN_S, COMPILE_S = 3, 30, 60, 150
-WALL_FACTOR = 6  # the processors may be shared
 PASSED, NO_TESTS = 0, 5  # pytest's exit codes
 KERNEL = re.compile(r"^@(compiled|kernel|inlined|intrinsic|row_operation)\b", re.MULTILINE)
 OUTCOMES = ("killed", "survived", "equivalent")
@@ -224,11 +233,8 @@ def main():
         forked(copy, make_chain, 600)
         common = json.loads(lines.read_text())
         for name in drawn:
-            words = table["modules"].get(name, {}).get("tests", [])
-            known = table["equivalent"].get(name, {})
-            rows.append(
-                (name, *score_module(copy, name, words, known, common.get(full_name(name), []), asked))
-            )
+            known = table.get(name, {})
+            rows.append((name, *score_module(copy, name, known, common.get(full_name(name), []), asked)))
     rows.append(("all", *(sum(column) for column in list(zip(*rows))[1:])))
     print("\n| module | killed | survived | equivalent | noticed |\n|---|---|---|---|---|")
     for name, killed, survived, equivalent in rows:

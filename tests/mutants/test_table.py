@@ -37,4 +37,5 @@ def test_the_tests_of_a_mutant_run_its_lines_or_others_of_its_module_or_nothing_
     assert choose(tests, {2, 3}, 10) == ["quick", "slow"] and choose(tests, {3}, 9) == ["quick"]
     assert sorted(choose(tests, {2}, 99)) == ["other", "quick", "slow"]
     assert choose({"absent": tests["absent"]}, {2}, 99) == ["absent"]
-    assert lines_of_change("a = 1\nif b:\n    c = d(\n        e, 2\n    )\n", 4) == {3, 4}
+    assert lines_of_change("a = 1\nif b:\n    d(\n        e, 2\n    )\n", 4) == {3, 4}
+    assert lines_of_change("a = 1\ndef f():\n    return a\n", 1) == {3}

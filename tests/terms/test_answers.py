@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from flyannot.base.quality_warnings import QualityWarning
 from flyannot.encode.groups import Groups
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file
@@ -26,6 +27,7 @@ NAN = np.nan
 GROUPS = Groups(
     name=["Dl", "d/b.png"], gene=["Dl", ""], fbgn=["FBgn7", ""], rows=[np.array([0, 2]), np.array([1])]
 )
+WARNINGS = [(QualityWarning("dark"), QualityWarning("small", "9 px")), (QualityWarning("cut"),), ()]
 PREDICTED = {
     "terms": ["gap", "pole cell", "gut"],
     "decision_value": [[1.0, -2, 0], [3, -4, 0]],
@@ -49,7 +51,7 @@ PREDICTED = {
 def stored(tmp_path):
     """Write the predictions, open them and return the StoredFile."""
     columns = {name: ["a.png", "d/b.png", "c.png"] for name in IMAGE_COLUMNS}
-    columns |= {"quality_warnings": ["dark", "cut", "torn"], "unlikeness": [0.25, NAN, 0.5]}
+    columns |= {"quality_warnings": WARNINGS, "unlikeness": [0.25, NAN, 0.5]}
     predicted = {k: v if k == "terms" else np.array(v) for k, v in PREDICTED.items()}
     with create_stored_file(tmp_path / "p.h5", Header("predictions", {}, {})) as file:
         write_group_predictions(file, "4-6", columns, GROUPS, predicted)
@@ -84,7 +86,7 @@ def test_the_table_has_a_line_for_each_answer_the_most_probable_first(stored):
     rows = [dict(zip(names, row)) for row in rows]
     assert [tuple(row[name] for name in shown) for row in rows] == expected
     assert [row["unlikeness"] for row in rows] == 3 * ["0.5000"] + 3 * [""]
-    assert [row["quality_warnings"] for row in rows] == 3 * ["a.png: dark; c.png: torn"] + 3 * ["cut"]
+    assert [row["quality_warnings"] for row in rows] == 3 * ["a.png: dark, small: 9 px"] + 3 * ["cut"]
     assert {row["fbgn"] for row in rows[:3]} == {"FBgn7"} and {row["stage_range"] for row in rows} == {"4-6"}
     first = rows[0]
     assert (first["decision_value"], first["model_probability"], first["curated"]) == ("-2", "0.1", "")
