@@ -24,7 +24,8 @@ from flyannot.files.text_files import read_toml
 from flyannot.images.embryo import read_grey
 from flyannot.images.geometry import resize_image
 from flyannot.pipeline.chain import STEPS
-from flyannot.pipeline.engine.images import image_columns, images_digest, sort_images
+from flyannot.pipeline.engine.images import image_columns, sort_images
+from flyannot.pipeline.engine.pictures import file_digests, images_digest
 from flyannot.pipeline.engine.step import StepRequest
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.evaluate import CrossValidation, ScoresTask
@@ -64,7 +65,8 @@ class PixelBaseline(CrossValidation):
         }
 
     def input_digests(self):
-        return [images_digest(sort_images(read_images(self.paths[0])))]
+        images = sort_images(read_images(self.paths[0]))
+        return [images_digest(images, file_digests(images))]
 
     def made_from(self):
         return super().made_from() | {"pixels": [list(cells) for cells in self.grid]}

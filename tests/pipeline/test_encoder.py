@@ -72,7 +72,7 @@ def run(configuration):
 
 
 def digests(results):
-    """Return the digest of every HDF5 file of a run, by name, except that of the pictures."""
+    """Return the digest of every HDF5 file of a run, by name, except the digests of pictures."""
     found = {}
     for path in sorted({*results.glob("*.h5")} - {*results.glob("*-pictures.h5")}):
         with h5py.File(path) as file:
