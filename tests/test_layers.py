@@ -25,6 +25,13 @@ SPARSE = (
 
 WARNS = "sparse/coders/verified.py"  # where scikit-learn's class of warnings is used, when there is one
 
+OPEN_PICTURES = {
+    "dataset/bdgp_site.py",  # a picture that was just downloaded
+    "estimators/dense_sift.py",  # pictures that a user names in Python
+    "pipeline/engine/pictures.py",
+    "pipeline/similar.py",  # a picture that is not among the features
+}
+
 HEAVY = ("numba", "sklearn", "cv2", "h5py", "scipy", "skimage", "PIL", "tifffile")
 SLOW = ("difflib", "html", "importlib.resources", "tempfile", "tomllib")  # that `--help` need not import
 ONLY_IN = {
@@ -104,6 +111,13 @@ def test_every_folder_is_a_room_and_the_tests_mirror_them():
     folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir()}
     folders -= {"__pycache__", "benchmarks", "campaign", "mutants", "platforms"}
     assert folders == set(ROOMS) - {"root", "curation"}
+
+
+def test_pictures_are_opened_by_few():
+    """All steps get their embryos from one module of the pipeline, which opens each file once."""
+    readers = "images/embryo.py", "images/image_file.py"
+    others = [name for name in modules() if not name.startswith("images/")]
+    assert {n for n in others if any(file_of(d) in readers for d in imported(n))} == OPEN_PICTURES
 
 
 @pytest.mark.parametrize("library", ONLY_IN)

@@ -6,7 +6,7 @@ ask for.
 """
 
 from contextlib import contextmanager
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -61,8 +61,9 @@ class PictureFile:
     def __init__(self, path, file):
         self.path = path
         self._file = file
-        self._decode = lru_cache(maxsize=1)(self._decode_plane)
-        self._find = lru_cache(maxsize=1)(self._find_candidates)
+        # Functions, not methods, which would keep the pictures until garbage is collected.
+        self._decode = lru_cache(maxsize=1)(partial(_decode_plane, path, file))
+        self._find = lru_cache(maxsize=1)(partial(_find_candidates, path, self._decode))
 
     def digest(self, address):
         """Return the digest of the bytes of the picture at an address, in hexadecimal.
@@ -118,17 +119,22 @@ class PictureFile:
         _, chosen, _ = split_address(address)
         return self._find(split_rotation(address, chosen)[1], tuple(usual_planes))[1]
 
-    def _decode_plane(self, chosen, usual_planes):
-        """Decode a plane of the file."""
-        with explain_decoding_errors(self.path):
-            return decode_plane(self.path, self._file, chosen, usual_planes)
 
-    def _find_candidates(self, chosen, usual_planes):
-        """Return a plane of the file, and the EmbryoCandidates on it."""
-        picture = self._decode(chosen, usual_planes)
-        height, width = picture.shape[:2]
-        require_image_size(self.path, width, height, _SEARCH_BYTES[picture.ndim])
-        return picture, find_embryos(picture)
+def _decode_plane(path, file, chosen, usual_planes):
+    """Decode a plane of an open file."""
+    with explain_decoding_errors(path):
+        return decode_plane(path, file, chosen, usual_planes)
+
+
+def _find_candidates(path, decode, chosen, usual_planes):
+    """Return a plane of a file, and the EmbryoCandidates on it.
+
+    decode : function that decodes the plane
+    """
+    picture = decode(chosen, usual_planes)
+    height, width = picture.shape[:2]
+    require_image_size(path, width, height, _SEARCH_BYTES[picture.ndim])
+    return picture, find_embryos(picture)
 
 
 def read_picture(address, planes=()):

@@ -55,6 +55,8 @@ def map_contributions(loaded, group, values, described, features, winner):
         for term, split in zip(terms, splits)
         if abs(split.total - values[term]) <= _TOLERANCE * max(abs(values[term]), _TOLERANCE)
     }
+    if not kept:
+        return maps
     drawn = [_draw(list(kept.values()), number, patches) for number, patches in enumerate(described)]
     for (term, split), *of_images in zip(kept.items(), *drawn):
         full = max(float(np.abs(cells).max()) for cells in of_images) or 1.0

@@ -153,6 +153,7 @@ def novelty_warnings(known, X, genes, views):
             detail = f"more unusual than {100 * rank:.1f}% of the training images"
             said.append(QualityWarning(UNLIKE_WORDS, detail))
         if known.view and view and view not in known.view:
-            said.append(QualityWarning("of a view that the model did not learn from", view))
+            unknown = view.replace(", ", " ")  # commas separate warnings
+            said.append(QualityWarning("of a view that the model did not learn from", unknown))
         warnings.append(said)
     return ranks, warnings

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.base.errors import DataError, InputError, WriteError
+from flyannot.base.quality_warnings import QualityWarning
 from flyannot.encode.pooling import PooledFeatures
 from flyannot.files.hdf5 import model, reading
 from flyannot.files.hdf5.codes import read_codes, write_codes
@@ -24,9 +25,10 @@ from flyannot.files.hdf5.dictionary import (
 )
 from flyannot.files.hdf5.features import read_features, write_features
 from flyannot.files.hdf5.header import Header, content_digest, image_digest
+from flyannot.files.hdf5.pictures import ShownPicture, read_picture_row, write_pictures
 from flyannot.files.hdf5.predictions import read_predictions, write_predictions, write_run_answers
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, verify_stored_file
-from flyannot.files.hdf5.schema import DTYPES, IMAGE_COLUMNS, SCHEMAS, TRACE_DTYPES
+from flyannot.files.hdf5.schema import DTYPES, IMAGE_COLUMNS, MAP_CELLS, OUTLINE_PX, SCHEMAS, TRACE_DTYPES
 from flyannot.files.hdf5.writing import OutputFile, create_stored_file, header_mismatch, write_array
 from flyannot.images.extract import DescribedPatches
 from flyannot.sparse.coders.blocks import Codes
@@ -41,7 +43,8 @@ def columns(n=3):
     """Return the columns of n images."""
     genes = [GENES[i % 3] for i in range(n)]
     texts = {name: [f"{name} {i}" for i in range(n)] for name in IMAGE_COLUMNS}
-    return texts | {"gene": genes, "group": genes, "view": [""] * n}
+    warnings = [(QualityWarning("small", f"{i} px"), QualityWarning("blank")) for i in range(n)]
+    return texts | {"gene": genes, "group": genes, "view": [""] * n, "quality_warnings": warnings}
 
 
 def described(rng, counts=(5, 0, 7)):
@@ -117,6 +120,18 @@ def answers_of_run(rng):
     return of_run | answers | {"probability": values}
 
 
+def shown_pictures(rng):
+    """Return three pictures for display: with two maps, without any, and with one."""
+
+    def shown(*terms):
+        maps = {t: (rng.normal(size=5), rng.integers(-127, 128, MAP_CELLS).astype("i1")) for t in terms}
+        odds = rng.normal(size=6) if terms else np.full(6, np.nan)
+        jpeg = rng.bytes(int(rng.integers(1, 99)))
+        return ShownPicture(jpeg, rng.random(OUTLINE_PX) < 0.5, odds[0], odds, maps)
+
+    return [shown("gap", "β"), shown(), shown("gap")]
+
+
 def records(n=2):
     return [EpochRecord(i + 1, 0.5 * i, 0.3, 0.2 / (i + 1), 1e-9, 6.5, i, 100 * i) for i in range(n)]
 
@@ -141,6 +156,8 @@ def fill(file, kind, rng, stage_range="4-6"):
         case "predictions":
             write_predictions(file, stage_range, columns(), [0, 1, 0], GROUPS, predicted(rng))
             write_run_answers(file[stage_range], answers_of_run(rng))
+        case "pictures":
+            write_pictures(file, stage_range, columns(), shown_pictures(rng))
 
 
 def header(kind, **changes):
@@ -276,6 +293,17 @@ def test_predictions_come_back_as_they_were(tmp_path, rng):
         same(read_predictions(stored, "7-8")[2], mine | of_run)
 
 
+def test_pictures_come_back_as_they_were(tmp_path, rng):
+    mine = shown_pictures(rng)
+    with create_stored_file(tmp_path / "p.h5", header("pictures")) as file:
+        write_pictures(file, "4-6", columns(), mine)
+        write_pictures(file, "7-8", columns(1), mine[1:2])  # without a map
+    with open_stored_file(tmp_path / "p.h5", "pictures") as stored:
+        same([read_picture_row(stored, "4-6", row) for row in range(3)], mine)
+        same(read_picture_row(stored, "7-8", 0), mine[1])
+        assert stored.read_array("4-6", "picture_digest") == columns()["picture_digest"]
+
+
 def test_headers_come_back_as_they_were(tmp_path):
     write(tmp_path / "f.h5", "features")
     with open_stored_file(tmp_path / "f.h5") as stored:
@@ -367,7 +395,7 @@ def test_an_upgrade_of_the_program_orphans_no_file(tmp_path):
     assert header_mismatch(path, header("features")) == ""
 
 
-@pytest.mark.parametrize("kind", ["descriptors", "features", "predictions"])
+@pytest.mark.parametrize("kind", ["descriptors", "features", "predictions", "pictures"])
 def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
     """In the joined file every image has the values of its part."""
     a, b = write(tmp_path / "a.h5", kind, seed=1), write(tmp_path / "b.h5", kind, 2, ("4-6", "7-8"))
@@ -378,8 +406,9 @@ def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
             pass
         with open_stored_file(tmp_path / "c.h5") as joined:
             assert joined.stage_ranges == ("4-6", "7-8", "11-12")
-            first, second = (read_image_metadata(part, "4-6") for part in (one, two))
-            same(read_image_metadata(joined, "4-6"), {k: first[k] + second[k] for k in IMAGE_COLUMNS})
+            for name in set(IMAGE_COLUMNS) & set(SCHEMAS[kind]):
+                first, second, both = (part.read_array("4-6", name) for part in (one, two, joined))
+                assert both == first + second
             for i in range(6):
                 same(_of_image(joined, kind, i), _of_image((one, two)[i // 3], kind, i % 3))
 
@@ -405,6 +434,8 @@ def _of_image(stored, kind, i):
         return stored.read_image_rows("4-6", i, i + 1)
     if kind == "features":
         return [values[i] for values in read_features([stored], "4-6")[1:]]
+    if kind == "pictures":
+        return read_picture_row(stored, "4-6", i)
     of_image, groups, found = read_predictions(stored, "4-6")
     g = of_image[i]
     matrices = (found[name][g] for name in ("decision_value", "yes", "in_training"))
