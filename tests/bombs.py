@@ -407,7 +407,7 @@ def read_shown(path):
 
 
 def pictures(path):
-    """Read a picture as that of one embryo, and as a photograph of several embryos."""
+    """Read a picture of one embryo, and read it as a photograph of several embryos."""
     with open_picture(path) as opened:
         opened.digest(path)
         with suppress(FlyannotError):

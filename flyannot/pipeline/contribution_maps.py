@@ -15,7 +15,7 @@ class TermMap(NamedTuple):
     """The map of the contributions to one term in one image of a group.
 
     numbers : float array (5,): the decision value, the sum of the supporting contributions, of the opposing
-        ones, the intercept, and the largest absolute contribution of a cell in all images of the group
+        ones, the intercept, and the largest absolute contribution of a cell in the group
     cells : int8 array (height / CELL_PX, width / CELL_PX), contributions of cells; the largest is 127
     """
 

@@ -14,7 +14,7 @@ PACKAGE = Path(flyannot.__file__).parent
 def texts_of_warnings():
     """Return the texts and names in all calls that make a warning, or the reason of one."""
     found = {v for name, v in vars(quality).items() if name.isupper() and isinstance(v, str)}
-    for path in PACKAGE.rglob("*.py"):
+    for path in {*PACKAGE.rglob("*.py")} - {PACKAGE / "base" / "quality_warnings.py"}:
         for call in ast.walk(ast.parse(path.read_text())):
             if not isinstance(call, ast.Call):
                 continue
