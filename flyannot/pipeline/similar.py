@@ -284,10 +284,10 @@ def _encode_picture(text, index, stage_ranges):
     """
     stored = index.stored
     path = image_path(text)
-    extract = None if index.is_imported else read_options(stored, ExtractOptions)
+    extract = ExtractOptions() if index.is_imported else read_options(stored, ExtractOptions)
     with open_picture(path) as opened:
         digest = opened.digest(text)
-        address = _choose_embryo(text, opened, extract) if extract else text
+        address = _choose_embryo(text, opened, extract)
         known = [
             (s, number)
             for s, columns in index.columns.items()

@@ -15,8 +15,10 @@ FORMAT_VERSION = 1
 DTYPES = {"i1", "u1", "u2", "u4", "i4", "i8", "f4", "f8"}
 
 # The columns that describe each image in descriptors, features and predictions.
-IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source", "place", "quality_warnings")
-IMAGE_COLUMNS += ("picture_digest",)  # of the file that was read
+IMAGE_COLUMNS = (
+    *("image", "gene", "fbgn", "view", "group", "source", "place", "quality_warnings"),
+    "picture_digest",  # of the file that was read
+)
 OUTLINE_PX = (64, 160)  # height and width of the mask of an outline, half of the standard picture
 MAP_CELLS = (16, 40)  # rows and columns of a map of contributions
 _IMAGES = dict.fromkeys(IMAGE_COLUMNS, ("S", ("n_images",)))
