@@ -284,19 +284,19 @@ def _encode_picture(text, index, stage_ranges):
     """
     stored = index.stored
     path = image_path(text)
+    extract = ExtractOptions() if index.is_imported else read_options(stored, ExtractOptions)
     with open_picture(path) as opened:
         digest = opened.digest(text)
+        address = _choose_embryo(text, opened, extract)
         known = [
             (s, number)
             for s, columns in index.columns.items()
             for number, other in enumerate(columns["picture_digest"])
-            if other == digest and columns["image"][number].endswith(_behind_file(text))
+            if other == digest and _behind_file(columns["image"][number]) == _behind_file(address)
         ]
         if known:
             return _make_queries(text, index, index.query_image, known[:1], stage_ranges)
         _refuse_unclear_stage_range(text, index, stage_ranges)
-        extract = read_options(stored, ExtractOptions)
-        address = _choose_embryo(text, opened, extract)
         embryo = Embryo(opened.read_picture(address, extract.plane), is_cut_out=extract.multiple_embryos)
     queries = []
     for s in stage_ranges or index.groups:
