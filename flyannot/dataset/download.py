@@ -7,8 +7,6 @@ import logging
 import threading
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from flyannot import __version__
 from flyannot.base.packages import import_optional
@@ -197,7 +195,7 @@ def _require_whole_file(answer, most_bytes):
     length = answer.headers.get("Content-Length", "")
     if code in _TRANSIENT:
         asked = answer.headers.get("Retry-After") if code in _ASKING_TO_WAIT else None
-        raise DownloadFailed(f"answer {code}", wait_s=parse_retry_after(asked, datetime.now(UTC)))
+        raise DownloadFailed(f"answer {code}", wait_s=parse_retry_after(asked))
     if code == 206:
         raise DownloadFailed("the server sent only a part of the file")
     if code != 200:
@@ -210,15 +208,6 @@ def _require_small(n_bytes, most_bytes):
         raise DownloadFailed(f"larger than {most_bytes:,} bytes, the limit for such a file", is_final=True)
 
 
-def parse_retry_after(retry_after, now):
-    """Return the seconds that a Retry-After header asks to wait, or None if it cannot be understood.
-
-    The header has a number of seconds or a date; `now` is an aware datetime.
-    """
-    text = (retry_after or "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        return max(0.0, (parsedate_to_datetime(text) - now).total_seconds())
-    except (TypeError, ValueError, OverflowError):
-        return None
+def parse_retry_after(text):
+    """Return the seconds that a Retry-After header asks to wait; None for a date, or without the header."""
+    return float(text[:9]) if text and text.isascii() and text.isdigit() else None

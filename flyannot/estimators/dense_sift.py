@@ -15,7 +15,7 @@ from flyannot.estimators.image_patches import ImagePatches
 from flyannot.images.embryo import read_grey
 from flyannot.images.grey_levels import WHITE
 from flyannot.images.options import STRIDE_PX, ExtractOptions
-from flyannot.images.sift import N_FEATURES, normalise_descriptors
+from flyannot.images.sift import normalise_descriptors
 
 Images = Sequence[ArrayLike | str | os.PathLike[str]] | NDArray[Any]
 
@@ -92,15 +92,6 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
             np.concatenate([[0], np.cumsum(counts)]),
             np.concatenate([patches.centres_px for patches in described]),
             np.array([grey.shape for grey in greys]),
-        )
-
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """Return the names of the 128 features of a descriptor, as an array of strings.
-
-        A name has the cell of the patch (row, column) and the direction of the edge in degrees.
-        """
-        return np.array(
-            [f"row{k // 32}_column{k // 8 % 4}_{k % 8 * 45}deg" for k in range(N_FEATURES)], dtype=object
         )
 
     def __sklearn_is_fitted__(self):

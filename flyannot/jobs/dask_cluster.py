@@ -15,10 +15,9 @@ import warnings
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from flyannot import __version__
-from flyannot.base.errors import FlyannotError, InputError
+from flyannot.base.errors import FlyannotError
 from flyannot.base.packages import import_optional
 from flyannot.files.atomic_file import explain_write_errors
 from flyannot.jobs.progress_events import use_progress_callbacks
@@ -32,7 +31,6 @@ _LOOKS_EVERY_S = 0.05
 _CLOSES_S = 1.0  # most for closing the connection
 _SEES_WITHIN_S = 5.0  # a network file system may show a new file late
 _SHARE = "use a file system that all machines share, with equal paths to the images and the output"
-_SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")
 _LOUD = ["distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application", "asyncio"]
 
 
@@ -40,7 +38,7 @@ class DaskCluster:
     """The workers of the Dask scheduler at an address."""
 
     def __init__(self, address):
-        self.address = _check_address(address)
+        self.address = address if "://" in address else f"tcp://{address}"
         distributed = import_optional("distributed", "dask", needs="--scheduler needs")
         if not log.isEnabledFor(logging.DEBUG):  # our own message says the same in one line
             for name in _LOUD:
@@ -48,11 +46,11 @@ class DaskCluster:
             warnings.filterwarnings("ignore", module="distributed")
         try:
             distributed.utils.LoopRunner(asynchronous=False).run_sync(_greet, self.address)
-            self._client = distributed.Client(address, timeout=_CONNECTS_S, set_as_default=False)
+            self._client = distributed.Client(self.address, timeout=_CONNECTS_S, set_as_default=False)
         except Exception as error:  # another server may answer anything
             raise FlyannotError(
                 f"no scheduler answers at {address}",
-                fix="start one with: dask scheduler; or correct its address in --scheduler",
+                fix="start one with: dask scheduler; or name its address: --scheduler tcp://HOST:8786",
             ) from error
         self._counted = 0.0
         self._had_workers = time.monotonic()
@@ -152,27 +150,6 @@ async def _greet(address):
 
     connecting = connect(address, timeout=_CONNECTS_S, **Security().get_connection_args("client"))
     (await asyncio.wait_for(connecting, _CONNECTS_S)).abort()
-
-
-def _check_address(text):
-    """Return the full address of a scheduler.
-
-    `distributed` would report a malformed address slowly, in many lines.
-
-    Raises
-    ------
-    InputError
-        If it is malformed.
-    """
-    address = text if "://" in text else f"tcp://{text}"
-    try:
-        parts = urlsplit(address)
-        is_address = bool(parts.hostname and parts.port) and parts.scheme in _SCHEMES
-    except ValueError:  # the port is not a number
-        is_address = False
-    if not is_address:
-        raise InputError(f"{text} is not the address of a scheduler", fix="write it as tcp://HOST:8786")
-    return address
 
 
 @contextmanager

@@ -96,7 +96,6 @@ def test_images_are_described_alike_as_bytes_and_floats(images):
     assert all(np.array_equal(found[0], other) for other in found[1:3])
     assert np.abs(found[0] - found[3]).max() < 0.02  # another rounding of the last bit of a float
     assert np.allclose(np.linalg.norm(found[0], axis=1), 1, atol=1e-5)
-    assert len(DenseSIFT().get_feature_names_out()) == 128
 
 
 def test_what_is_no_list_of_images_is_a_value_error():

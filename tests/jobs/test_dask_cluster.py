@@ -105,15 +105,11 @@ def test_a_scheduler_that_goes_away_ends_the_run_and_it_continues(made_here, own
     assert made_here(LONG) and not list(own_chain.folder.glob(".out*"))
 
 
-@pytest.mark.parametrize(
-    ("address", "code", "why"),
-    [(NOBODY, 1, "no scheduler answers at")]
-    + [(address, 2, "is not the address of a scheduler") for address in NO_ADDRESSES],
-)
-def test_an_address_of_no_scheduler_is_explained(flyannot, chain, tmp_path, monkeypatch, address, code, why):
+@pytest.mark.parametrize("address", [NOBODY, *NO_ADDRESSES])
+def test_an_address_of_no_scheduler_is_explained(flyannot, chain, tmp_path, monkeypatch, address):
     monkeypatch.setattr(dask_cluster, "_CONNECTS_S", 1)
     said = flyannot("extract E -o O --scheduler A", E=chain.embryos, O=tmp_path / "o.h5", A=address)
-    assert said.code == code and why in said.err and "Fix: " in said.err
+    assert said.code == 1 and "no scheduler answers at" in said.err and "Fix: " in said.err
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(64), b"\xff" * 64, b""])
