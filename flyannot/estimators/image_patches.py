@@ -47,6 +47,11 @@ class ImagePatches:
     def __len__(self) -> int:
         return len(self.first) - 1
 
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of images, by which scikit-learn knows that an index selects images."""
+        return (len(self),)
+
     def __getitem__(self, images: Any) -> "ImagePatches":
         chosen = np.atleast_1d(np.arange(len(self))[images])
         rows = np.concatenate([np.arange(self.first[i], self.first[i + 1]) for i in chosen] or [chosen])
@@ -65,30 +70,6 @@ class ImagePatches:
         """Return the patches of image i: their rows, their centres in pixels, and its (height, width)."""
         rows = slice(self.first[i], self.first[i + 1])
         return self.rows[rows], self.centres_px[rows], tuple(self.sizes_px[i].tolist())
-
-
-def concatenate_patches(parts):
-    """Join several `ImagePatches` (a list) to one, which has all their images in order."""
-    rows = [part.rows for part in parts]
-    counts = np.concatenate([np.diff(part.first) for part in parts])
-    return ImagePatches(
-        sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows),
-        np.concatenate([[0], np.cumsum(counts)]),
-        np.concatenate([part.centres_px for part in parts]),
-        np.concatenate([part.sizes_px for part in parts]),
-    )
-
-
-def _as_image_patches(X):
-    """Return X as one `ImagePatches`, or None if it is something else, such as a matrix.
-
-    X may be an `ImagePatches` or a list of them, which cross-validation makes.  A list is joined.
-    """
-    if isinstance(X, ImagePatches):
-        return X
-    if isinstance(X, list | tuple) and X and all(isinstance(part, ImagePatches) for part in X):
-        return concatenate_patches(X)
-    return None
 
 
 _BLOCK_BYTES = 2**26  # dense rows of a CSR matrix at a time
@@ -160,7 +141,7 @@ def validate_estimator_input(estimator, X, *, reset, **options):
     Parameters
     ----------
     estimator : BaseEstimator
-    X : array-like (n_samples, n_features), or ImagePatches, or a list of them
+    X : array-like (n_samples, n_features), or ImagePatches
     reset : bool
         Whether to store the number of features, as in `fit`.  Otherwise it must equal the stored number.
     options : further arguments of `validate_data` of scikit-learn
@@ -171,7 +152,7 @@ def validate_estimator_input(estimator, X, *, reset, **options):
     patches : ImagePatches, or None if X is a plain matrix
     """
     _validate_parameters(estimator)
-    patches = _as_image_patches(X)
+    patches = X if isinstance(X, ImagePatches) else None
     rows = X if patches is None else patches.rows
     options = {"dtype": [np.float64, np.float32], "order": "C"} | options
     return validate_data(estimator, rows, reset=reset, **options), patches
