@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
-from sklearn.utils import estimator_checks
+from sklearn.utils import _safe_indexing, estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import flyannot
@@ -118,7 +118,7 @@ def test_patches_are_picked_by_image(images):
     assert len(patches) == 6
     for pick in (2, [2], np.arange(6) == 2, slice(2, 3)):
         assert np.array_equal(patches[pick].rows, DenseSIFT().transform(images[2:3]).rows)
-    again = [patches[i] for i in (3, 0)]  # as scikit-learn cuts folds
+    again = _safe_indexing(patches, np.array([3, 0]))  # as scikit-learn cuts folds
     Z = SparseCoder(np.eye(128)).transform(again)
     assert isinstance(Z, ImagePatches) and len(Z) == 2 and sp.issparse(Z.rows)
     assert abs(Z.rows - SparseCoder(np.eye(128)).transform(patches[[3, 0]]).rows).max() == 0
