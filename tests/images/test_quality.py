@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.base.quality_warnings import format_warnings
+from flyannot.base.quality_warnings import QualityWarning, format_warnings
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import draw_group, render_group_image
@@ -69,6 +69,13 @@ WRONG = {
 def test_a_wrong_picture_gets_its_word(word):
     for pixels in (WRONG[word], np.asarray(Image.fromarray(WRONG[word]).convert("L"))):
         assert words_about(pixels) == word == words_about(pixels.astype(np.float32))
+
+
+@pytest.mark.parametrize("bits", [8, 12, 14, 16])
+def test_the_bits_of_a_camera_are_named(rng, bits):
+    levels = (rng.integers(0, 2**bits, STANDARD_PX) * (255 / (2**bits - 1))).astype(np.float32)
+    named = [warning for warning in picture_warnings(levels) if warning.kind == "fewer than 16 bits"]
+    assert named == [QualityWarning("fewer than 16 bits", str(bits))] * (8 < bits < 16)
 
 
 def test_embryos_that_touch_are_several_and_one_in_a_wide_photograph_is_one():

@@ -9,7 +9,6 @@ from PIL import Image
 
 from flyannot.images.embryo import read_grey
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.quality import picture_warnings
 from flyannot.images.unreadable import UnusableImage
 from tests.images.picture_files import ENCODINGS, embryo, encoded, luma
 
@@ -19,20 +18,6 @@ def test_a_picture_of_standard_size_is_its_luma_whatever_the_format_or_the_suffi
     grey = read_grey(picture(encoded(embryo(), **ENCODINGS[encoding])))
     assert grey.shape == STANDARD_PX and grey.dtype == np.float32
     assert np.abs(grey - luma(embryo())).max() <= 0.51  # rounded to 8 bits, as by Pillow
-
-
-def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng):
-    deep = rng.integers(0, 65_536, STANDARD_PX, dtype=np.uint16)
-    expected = deep / 257
-    assert np.abs(read_grey(picture(Image.fromarray(deep), format="PNG")) - expected).max() < 1e-3
-    for pixels in (deep, (deep / 65_535).astype(np.float32)):
-        assert np.abs(read_grey(tiff(pixels)) - expected).max() < 1e-3, pixels.dtype
-    said = {"description": "ImageJ=1.54f\nmax=4095.0\n", "metadata": None}
-    for bits, most, options in ((8, 8, {}), (12, 12, {}), (14, 14, {}), (12, 9, said)):
-        few, white = (deep >> (16 - most)), 2**bits - 1
-        grey = read_grey(tiff(few, **options))
-        assert np.abs(grey - few * (255 / white)).max() < 1e-3, (bits, options)
-        assert (("fewer than 16 bits", str(bits)) in picture_warnings(grey)) == (bits > 8)
 
 
 def test_other_sizes_fit_inside_undistorted_and_centred(picture):

@@ -93,7 +93,13 @@ def make_common_chain(root, folder):
     from tests.small_embryos import make_chain
 
     called = set()
-    sys.setprofile(lambda frame, event, argument: event == "call" and called.add(frame.f_code))
+
+    def note(frame, event, argument):
+        if event == "call":
+            called.add(frame.f_code)
+
+    threading.setprofile(note)
+    sys.setprofile(note)
     make_chain(folder)
     sys.setprofile(None)
     lines = defaultdict(set)

@@ -109,7 +109,8 @@ def watch_tests(copy, module, common, limit_s):
     out.write_text("{}")
     near = nearest_tests(copy, module)
     watch = Watch(copy, module, near, limit_s, out)
-    forked(copy, lambda: run_tests([share_chain(copy), *near], watch), limit_s + 600)
+    words = ["--continue-on-collection-errors", *near]
+    forked(copy, lambda: run_tests([share_chain(copy), *words], watch), limit_s + 600)
     tests = {name: Record(*values) for name, values in json.loads(out.read_text()).items()}
     return {name: t._replace(lines=t.lines + common * t.reads_chain) for name, t in tests.items()}
 
