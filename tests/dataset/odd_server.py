@@ -126,14 +126,6 @@ def sends(body_of=bytes, *, share=1.0, said=1.0, stalls_s=0, code=200, **headers
     return oddity
 
 
-def drips(turn):
-    """Send a byte at a time, often enough not to be silent, for minutes."""
-    turn.begin(200, {"Content-Length": len(turn.body)})
-    for at in range(len(turn.body)):
-        turn.send(turn.body[at : at + 1])
-        turn.wait(0.05)
-
-
 def never_answers(turn):
     turn.wait(5)
     turn.hang_up()
