@@ -25,12 +25,12 @@ from flyannot.images.embryo import read_grey
 from flyannot.images.geometry import resize_image
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.images import image_columns, sort_images
-from flyannot.pipeline.engine.pictures import file_digests, images_digest
 from flyannot.pipeline.engine.step import StepRequest
 from flyannot.pipeline.engine.task import Execution, run_task
-from flyannot.pipeline.evaluate import CrossValidation, ScoresTask
 from flyannot.pipeline.options import Selection
+from flyannot.pipeline.pictures.opened_pictures import file_digests, images_digest
 from flyannot.pipeline.runs.configuration import build_configuration
+from flyannot.pipeline.steps.evaluate import CrossValidation, ScoresTask
 from flyannot.terms.group_outcomes import read_scores
 
 _STEPS = ("extract", "learn-dict", "pool")  # before a row is evaluated

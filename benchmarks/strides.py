@@ -17,9 +17,9 @@ from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.jobs.environment import configurations_folder
+from flyannot.pipeline.answers.evaluation import compare_files
 from flyannot.pipeline.engine.inputs import read_described_patches
 from flyannot.pipeline.engine.task import Execution, run_task
-from flyannot.pipeline.evaluation import compare_files
 from flyannot.pipeline.runs.configuration import read_configuration
 from flyannot.pipeline.runs.plan import plan_run
 

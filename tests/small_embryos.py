@@ -10,13 +10,13 @@ from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.encode.options import PoolOptions
 from flyannot.images.options import ExtractOptions
 from flyannot.jobs.executor import Executor
-from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution, run_task
-from flyannot.pipeline.extract import extract_task
-from flyannot.pipeline.learn_dict import learn_task
 from flyannot.pipeline.options import AnnotateOptions, LearnOptions
-from flyannot.pipeline.pool import pool_task
-from flyannot.pipeline.train import train_task
+from flyannot.pipeline.steps.annotate import annotate_task
+from flyannot.pipeline.steps.extract import extract_task
+from flyannot.pipeline.steps.learn_dict import learn_task
+from flyannot.pipeline.steps.pool import pool_task
+from flyannot.pipeline.steps.train import train_task
 from flyannot.terms.options import TrainOptions
 
 KINDS = ("descriptors", "dictionary", "features", "model", "predictions")

@@ -16,8 +16,9 @@ PACKAGE = Path(flyannot.__file__).parent
 # A room imports the rooms above it in its list, and itself.
 ROOMS = (
     *("root", "base", "files", "jobs", "sparse", "images", "encode", "dataset", "terms", "curation"),
-    *("pipeline", "export", "report", "estimators", "cli"),
+    *("pipeline", "results", "export", "report", "estimators", "cli"),
 )
+PIPELINE = ("engine", "models", "pictures", "answers", "learning", "steps", "commands", "runs")
 SPARSE = (
     *("simd", "kernels", "objective", "stored_codes", "coders", "nonnegative", "missing_values", "fit"),
     *("learners", "data_parallel"),
@@ -28,8 +29,8 @@ WARNS = "sparse/coders/verified.py"  # where scikit-learn's class of warnings is
 OPEN_PICTURES = {
     "dataset/bdgp_site.py",  # a picture that was just downloaded
     "estimators/dense_sift.py",  # pictures that a user names in Python
-    "pipeline/engine/pictures.py",
-    "pipeline/similar.py",  # a picture that is not among the features
+    "pipeline/pictures/opened_pictures.py",
+    "results/similar.py",  # a picture that is not among the features
 }
 
 HEAVY = ("numba", "sklearn", "cv2", "h5py", "scipy", "skimage", "PIL", "tifffile")
@@ -104,6 +105,21 @@ def test_a_room_imports_only_rooms_above_it(name):
 )
 def test_so_does_a_part_of_sparse(name):
     assert_imports_come_from_above(name.removeprefix("sparse/"), SPARSE, "sparse/")
+
+
+@pytest.mark.parametrize("name", [name for name in modules() if name.startswith("pipeline/")])
+def test_so_does_a_part_of_the_pipeline(name):
+    """The chain and its options stand beside the rooms, which may read them."""
+    if name.count("/") == 2:
+        others = {file_of(dotted) for dotted in imported(name)} - {None}
+        others = {n.split("/")[1] for n in others if n.startswith("pipeline/") and n.count("/") == 2}
+        assert others <= set(PIPELINE[: PIPELINE.index(name.split("/")[1]) + 1])
+
+
+def test_no_two_modules_import_each_other():
+    pairs = {(n, file_of(d)) for n in modules() for d in imported(n)}
+    both = [pair for pair in pairs if pair[::-1] in pairs and pair[0] != pair[1]]
+    assert not [pair for pair in both if not any(name.endswith("__init__.py") for name in pair)]
 
 
 def test_every_folder_is_a_room_and_the_tests_mirror_them():

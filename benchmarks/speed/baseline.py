@@ -16,7 +16,7 @@ from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.patches import patch_corners, patch_std
 from flyannot.images.sift import normalise_descriptors
 from flyannot.pipeline.engine.inputs import dictionary_lam
-from flyannot.pipeline.loaded_model import load_model
+from flyannot.pipeline.models.loaded_model import load_model
 
 WHOLE_WAY = ("extract", "pool", "annotate")  # what grows with the images, once there is a dictionary
 WHOLE, NEW = " + ".join(WHOLE_WAY), "annotate MODEL PICTURES"

@@ -31,11 +31,12 @@ from flyannot.images.address import split_address
 from flyannot.images.embryo import Embryo, read_picture
 from flyannot.images.options import ExtractOptions
 from flyannot.images.quality import EITHER_WAY
-from flyannot.pipeline.stage_model import STORED_UNDER, UNEVEN, RatedEmbryo, contradicted, log_odds
+from flyannot.pipeline.models.stage_model import STORED_UNDER, UNEVEN, RatedEmbryo, contradicted, log_odds
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval
 from flyannot.terms.metrics import concordant_pairs
 from flyannot.terms.model import fit_model
 from flyannot.terms.options import TrainOptions
+from flyannot.terms.scorer import FitOptions
 from flyannot.terms.unlikeness import UNLIKE, NoveltyReference
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,7 +107,7 @@ def build_stage_model(images):
 
 def fit_stages(X, Y, genes):
     """Fit the classifier of the stage model, which is calibrated by leaving out one gene after another."""
-    options = replace(HOW_STAGES, inner_folds=len(set(genes))).fit_options(1)
+    options = FitOptions.of_training(replace(HOW_STAGES, inner_folds=len(set(genes))), 1)
     return fit_model(HOW_STAGES.method, X, Y, genes, rng=np.random.default_rng(0), options=options)
 
 

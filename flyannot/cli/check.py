@@ -100,8 +100,8 @@ def _check_pictures(images, progress, *, is_rated):
     from functools import partial
 
     from flyannot.jobs.executor import map_ordered
-    from flyannot.pipeline.engine.pictures import check_picture
     from flyannot.pipeline.engine.task import ProgressCount
+    from flyannot.pipeline.pictures.opened_pictures import check_picture
 
     present = [image for image in images if image.path.is_file()]
     count = ProgressCount(progress, len(present), "picture")

@@ -21,7 +21,7 @@ def command(first, second, as_json):
     Example:
         flyannot compare plain/scores.json best/scores.json
     """
-    from flyannot.pipeline.evaluation import compare_files
+    from flyannot.pipeline.answers.evaluation import compare_files
     from flyannot.terms.table import format_comparison
 
     comparison = compare_files(first, second)

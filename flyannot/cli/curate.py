@@ -26,7 +26,7 @@ def command(tables, out, force, selection):
     Example:
         flyannot curate anna.csv ben.csv -o merged.csv
     """
-    from flyannot.pipeline.curate import format_agreement, settle_corrections, write_merged_corrections
+    from flyannot.results.curate import format_agreement, settle_corrections, write_merged_corrections
 
     curated = settle_corrections(tables)
     if out:
@@ -57,7 +57,7 @@ def annotations_command(annotations, corrections, out, new_genes, force, selecti
     Example:
         flyannot annotations embryos/annotations.csv corrections.csv -o new.csv
     """
-    from flyannot.pipeline.curate import write_corrected_annotations
+    from flyannot.results.curate import write_corrected_annotations
 
     lines, sentences = write_corrected_annotations(
         annotations, corrections, out, with_new_genes=new_genes, force=force

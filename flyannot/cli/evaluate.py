@@ -50,9 +50,9 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     Example:
         flyannot evaluate features.h5 embryos/annotations.csv -o scores.json
     """
+    from flyannot.pipeline.answers.evaluation import nothing_evaluated_error
     from flyannot.pipeline.engine.task import run_task
-    from flyannot.pipeline.evaluate import ScoresTask, build_evaluation, build_model_evaluation
-    from flyannot.pipeline.evaluation import nothing_evaluated_error
+    from flyannot.pipeline.steps.evaluate import ScoresTask, build_evaluation, build_model_evaluation
     from flyannot.terms.group_outcomes import read_scores
     from flyannot.terms.table import format_scores
 

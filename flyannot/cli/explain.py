@@ -45,8 +45,8 @@ def command(model, images, terms, genes, selection, folder, force):
         flyannot explain model.h5 embryo.png --stage-range 4-6 --term "pole cell" -o why
         flyannot explain results/model.h5 results --gene Dl
     """
-    from flyannot.pipeline.annotate import read_images_for_model
-    from flyannot.pipeline.explain import draw_explanations, explain, explain_results
+    from flyannot.pipeline.steps.annotate import read_images_for_model
+    from flyannot.results.explain import draw_explanations, explain, explain_results
 
     if len(images) == 1 and (images[0] / "features.h5").is_file():
         explanations = explain_results(model, images[0], genes=genes, terms=terms)
@@ -64,7 +64,7 @@ def command(model, images, terms, genes, selection, folder, force):
 
 
 def _format(explained, names):
-    from flyannot.pipeline.explain import format_decomposition
+    from flyannot.results.explain import format_decomposition
 
     lines = [
         f"{explained.gene or explained.group}, {explained.stage_range}: {explained.term}: "

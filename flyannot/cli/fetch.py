@@ -22,7 +22,7 @@ def command(source, folder, options, dry_run):
     Example:
         flyannot fetch bdgp -o bdgp-files --genes Dl,eve --stage-range 4-6
     """
-    from flyannot.pipeline.fetch import fetch_bdgp
+    from flyannot.pipeline.commands.fetch import fetch_bdgp
 
     outcome = fetch_bdgp(folder, options, build_execution(), dry_run=dry_run)
     if dry_run:

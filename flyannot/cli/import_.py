@@ -63,7 +63,7 @@ def features(table, out, images, force):
     Example:
         flyannot import features network.npz -o network.h5 --images embryos/images
     """
-    from flyannot.pipeline.import_features import import_features
+    from flyannot.pipeline.commands.import_features import import_features
 
     return log_outcome(import_features(table, out, build_execution(force), folder=images))
 

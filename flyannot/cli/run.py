@@ -78,8 +78,8 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     from flyannot.files.atomic_file import lock_output
     from flyannot.jobs.environment import configurations_folder
     from flyannot.pipeline.engine.task import run_task_share
-    from flyannot.pipeline.learned_tables import copy_tables
     from flyannot.pipeline.runs.configuration import RECORD, read_configuration, write_record
+    from flyannot.pipeline.runs.learned_tables import copy_tables
     from flyannot.pipeline.runs.plan import plan_run
     from flyannot.pipeline.runs.run import describe_first_outdated
 
@@ -135,8 +135,8 @@ def _draw_demo(configuration, execution, dry_run):
 
     With `dry_run`, only log that they would be drawn.
     """
+    from flyannot.pipeline.commands.synthesize import DEMO, SynthesizeTask
     from flyannot.pipeline.engine.task import describe_plan, run_task
-    from flyannot.pipeline.synthesize import DEMO, SynthesizeTask
 
     task = SynthesizeTask(configuration.data_set, DEMO, configuration.seed)
     if not dry_run:
@@ -163,8 +163,8 @@ def _run_steps(plan, step, execution):
     step : name of the only step to run; None for all steps
     execution : Execution
     """
+    from flyannot.pipeline.answers.evaluation import nothing_evaluated_error
     from flyannot.pipeline.engine.failures import NAME
-    from flyannot.pipeline.evaluation import nothing_evaluated_error
     from flyannot.pipeline.runs.run import run_steps
     from flyannot.terms.group_outcomes import read_scores
     from flyannot.terms.table import format_scores

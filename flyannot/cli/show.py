@@ -22,7 +22,7 @@ def command(file, header, as_json):
     Example:
         flyannot show model.h5
     """
-    from flyannot.pipeline.show import file_contents_as_json, format_file
+    from flyannot.results.show import file_contents_as_json, format_file
 
     if as_json:
         print_json(file_contents_as_json(file))

@@ -37,7 +37,7 @@ def command(file, queries, out, data_set, options, selection, force):
         flyannot similar features.h5 embryo.png --stage-range 4-6 --lacks gap -o chosen.csv
     """
     from flyannot.files.hdf5.reading import open_stored_file
-    from flyannot.pipeline.similar import SimilarityIndex, rank_similar, write_search_results
+    from flyannot.results.similar import SimilarityIndex, rank_similar, write_search_results
 
     with open_stored_file(file, "features") as stored:
         index = SimilarityIndex(stored, data_set)

@@ -22,7 +22,7 @@ def command(folder, options, run, seed, force):
     Example:
         flyannot synthesize -o embryos --n-genes 40
     """
-    from flyannot.pipeline.synthesize import SynthesizeTask
+    from flyannot.pipeline.commands.synthesize import SynthesizeTask
 
     made = SynthesizeTask(folder, options, seed).make(build_execution(force, run))
     log.info("wrote %s: %s", folder, made.summary)

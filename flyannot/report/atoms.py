@@ -10,7 +10,7 @@ from flyannot.images.geometry import resize_image
 from flyannot.images.shown import encode_jpeg
 from flyannot.jobs.executor import map_ordered
 from flyannot.pipeline.engine.inputs import is_imported, read_described_patches
-from flyannot.pipeline.stored_pictures import grey_levels
+from flyannot.pipeline.pictures.stored_pictures import grey_levels
 from flyannot.report.drawing import to_data_url
 from flyannot.report.templates import render
 

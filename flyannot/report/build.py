@@ -13,10 +13,9 @@ from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.engine.failures import split_failure
 from flyannot.pipeline.engine.inputs import has_synthetic_images
 from flyannot.pipeline.engine.task import Outcome, Task
+from flyannot.pipeline.models.stage_model import LOOKS_LIKE
 from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.runs.configuration import RECORD
-from flyannot.pipeline.show import describe_weak_terms
-from flyannot.pipeline.stage_model import LOOKS_LIKE
 from flyannot.report.atoms import render_dictionary
 from flyannot.report.groups import ReviewSelector, RunGroups
 from flyannot.report.maps import ContributionMapper
@@ -25,7 +24,7 @@ from flyannot.report.run_folder import open_run, render_origin
 from flyannot.report.scores_section import render_scores, to_sentence
 from flyannot.report.templates import read_all_templates, render
 from flyannot.report.term_ids import find_term_ids
-from flyannot.terms.answers import expected_precision
+from flyannot.terms.answers import describe_weak_terms, expected_precision
 
 _N_NAMED = 5  # skipped pictures that the top of the page names
 _SYNTHETIC = (

@@ -8,9 +8,9 @@ import numpy as np
 
 from flyannot.base.errors import InputError
 from flyannot.encode.groups import Groups
-from flyannot.pipeline.contribution_maps import map_contributions
 from flyannot.pipeline.engine.inputs import is_imported, read_described_patches
-from flyannot.pipeline.loaded_model import load_model
+from flyannot.pipeline.models.loaded_model import load_model
+from flyannot.pipeline.pictures.contribution_maps import map_contributions
 from flyannot.report.drawing import pack_map
 from flyannot.terms.explain import require_linear
 

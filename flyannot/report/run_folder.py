@@ -17,10 +17,10 @@ from flyannot.files.hdf5.supplied import supplied_digests, supplied_path
 from flyannot.images.address import photograph_name
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.inputs import read_curated_annotations, require_known_chain
-from flyannot.pipeline.learned_tables import FOLDER as TABLES
-from flyannot.pipeline.learned_tables import list_table_images, read_run_annotations
+from flyannot.pipeline.pictures.stored_pictures import StoredPictures, open_pictures
 from flyannot.pipeline.runs.configuration import read_record
-from flyannot.pipeline.stored_pictures import StoredPictures, open_pictures
+from flyannot.pipeline.runs.learned_tables import FOLDER as TABLES
+from flyannot.pipeline.runs.learned_tables import list_table_images, read_run_annotations
 from flyannot.report.templates import render
 from flyannot.terms.answers import read_group_predictions
 from flyannot.terms.group_outcomes import read_scores

@@ -15,7 +15,7 @@ from flyannot.encode.groups import Groups
 from flyannot.files.hdf5 import predictions as store
 from flyannot.files.hdf5.model import read_classifier, read_classifier_name, read_terms
 from flyannot.files.hdf5.reading import read_image_metadata
-from flyannot.terms.model import LEAST_GENES, PER_TERM, build_model
+from flyannot.terms.model import FEW_GENES, LEAST_GENES, PER_TERM, build_model
 from flyannot.terms.scorer import Scorer
 from flyannot.terms.suggestions import answer_thresholds
 
@@ -365,3 +365,21 @@ def expected_precision(learned):
     tested = [term for term in learned if term.precision is not None and term.n_yes]
     n_right = sum(term.precision * term.n_yes for term in tested)
     return n_right / sum(term.n_yes for term in tested) if tested else None
+
+
+def describe_weak_terms(learned):
+    """Say in words how many terms are unreliable, and why; "" if none is.
+
+    learned : list of LearnedTerm
+    """
+    few = sum(term.n_genes < FEW_GENES for term in learned)
+    untested = sum(term.auc is None for term in learned)
+    unlearned = sum(not term.is_learned for term in learned)
+    parts = []
+    if few:
+        parts.append(f"{few} of {pluralise(len(learned), 'term')} learned from fewer than {FEW_GENES} genes")
+    if untested:
+        parts.append(f"{untested} untested, because fewer than {LEAST_GENES} genes have the term or lack it")
+    if unlearned:
+        parts.append(f"nothing was learned of {unlearned}: every gene gets the same probability")
+    return "; ".join(parts)

@@ -164,12 +164,3 @@ class TrainOptions(Options):
         "Folds, split by gene, that choose hyperparameters, calibrate, and set thresholds.",
         more=True,
     )
-
-    def fit_options(self, n_threads, **more):
-        """Return the FitOptions of a classifier.
-
-        n_threads : int; more : other fields of FitOptions by name
-        """
-        from flyannot.terms.scorer import FitOptions  # on demand: NumPy would slow down `--help`
-
-        return FitOptions(self.inner_folds, n_threads, self.operating_point, **more)

@@ -39,6 +39,11 @@ class FitOptions:
     is_tested: bool = True
     on_terms: Callable = field(default=_ignore_terms, compare=False)
 
+    @classmethod
+    def of_training(cls, options, n_threads, **more):
+        """Return the FitOptions for some TrainOptions; `more` has other fields by name."""
+        return cls(options.inner_folds, n_threads, options.operating_point, **more)
+
 
 @dataclass(frozen=True)
 class OutOfFoldValues:

@@ -177,7 +177,7 @@ def test_an_unexpected_fault_is_one_line_without_debug(flyannot, chain, monkeypa
     def broken(path):
         raise ZeroDivisionError("deep inside\nwith a second line")
 
-    monkeypatch.setattr("flyannot.pipeline.show.describe_file", broken)
+    monkeypatch.setattr("flyannot.results.show.describe_file", broken)
     error, fix = check_error(flyannot("show F", F=chain.features), 1)
     assert error == "unexpected ZeroDivisionError: deep inside" and "--debug" in fix
 

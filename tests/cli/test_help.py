@@ -90,7 +90,7 @@ def test_the_example_of_a_command_runs(flyannot, workplace, name):
 
 def test_the_example_of_the_group_runs(flyannot, workplace, monkeypatch):
     drawn = SynthesizeOptions(n_genes=16, max_images=1, stage_range=("4-6",))
-    monkeypatch.setattr("flyannot.pipeline.synthesize.DEMO", drawn)
+    monkeypatch.setattr("flyannot.pipeline.commands.synthesize.DEMO", drawn)
     fewer = ["learn-dict.n-atoms=32", "train.min-groups=3"]
     monkeypatch.setitem(group.context_settings, "default_map", {"run": {"settings": fewer}})
     for line in group.example:

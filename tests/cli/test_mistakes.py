@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from flyannot.pipeline.engine.failures import NAME as FAILURES
-from flyannot.pipeline.learn_dict import learn_matrix_task
 from flyannot.pipeline.options import LearnOptions
+from flyannot.pipeline.steps.learn_dict import learn_matrix_task
 from tests.cli.test_cli import check_error
 from tests.images.test_quality import WRONG
 from tests.small_embryos import KINDS, make

@@ -17,7 +17,7 @@ from flyannot.curation.corrections import (
     settle_verdicts,
 )
 from flyannot.dataset.folder import read_annotations
-from flyannot.pipeline.curate import format_agreement, settle_corrections, write_merged_corrections
+from flyannot.results.curate import format_agreement, settle_corrections, write_merged_corrections
 
 EVERY = ("pole cell", "amnioserosa anlage", "brain primordium")
 HEAD = "gene,fbgn,stage_range,term,verdict,curator,date,note,probability,model_digest,decides\n"

@@ -18,9 +18,9 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset import bdgp_site
 from flyannot.dataset.bdgp_site import choose_site_images
 from flyannot.dataset.download import Downloader, RateLimiter, RetryPolicy, Stopped, parse_retry_after
-from flyannot.pipeline import fetch as steps_fetch
+from flyannot.pipeline.commands import fetch as steps_fetch
+from flyannot.pipeline.commands.fetch import fetch_bdgp
 from flyannot.pipeline.engine.task import Execution
-from flyannot.pipeline.fetch import fetch_bdgp
 from flyannot.pipeline.options import FetchOptions
 from tests.images.picture_files import encoded
 from tests.small_embryos import rows_of_csv

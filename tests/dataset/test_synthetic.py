@@ -14,7 +14,7 @@ from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.synthetic import SynthesizeOptions, generate, render
 from flyannot.dataset.synthetic.generate import NO_STAINING, draw_group, render_group_image, synthesize
 from flyannot.jobs.executor import Executor, _Pace
-from flyannot.pipeline.synthesize import DEMO
+from flyannot.pipeline.commands.synthesize import DEMO
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY_TERM = [(stage_range, term) for stage_range in STAGE_RANGES for term in render.TERMS[stage_range]]

@@ -20,9 +20,9 @@ from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
 from flyannot.files.hdf5.writing import create_stored_file
-from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import AnnotateOptions
+from flyannot.pipeline.steps.annotate import annotate_task
 from flyannot.terms.answers import ANSWERS, read_group_predictions, write_group_predictions
 from tests.small_embryos import rows_of_csv
 

@@ -13,7 +13,7 @@ from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline.engine.inputs import open_compatible
 from flyannot.pipeline.engine.task import Execution, run_task
-from flyannot.pipeline.pool import pool_images_task
+from flyannot.pipeline.steps.pool import pool_images_task
 from tests.small_embryos import POOL
 
 N = 12

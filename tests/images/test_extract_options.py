@@ -20,8 +20,8 @@ from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions
 from flyannot.images.shown import encode_jpeg
 from flyannot.pipeline.engine.inputs import read_options
-from flyannot.pipeline.explain import explain
-from flyannot.pipeline.pool import pool_images_task, pool_task
+from flyannot.pipeline.steps.pool import pool_images_task, pool_task
+from flyannot.results.explain import explain
 from tests.images.picture_files import luma, view
 from tests.small_embryos import POOL, Chain, make, make_files, rows_of_csv
 

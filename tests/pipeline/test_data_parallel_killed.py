@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 
 from flyannot.images.options import ExtractOptions
-from flyannot.pipeline import learn_dict
-from flyannot.pipeline.learn_dict import learn_task
 from flyannot.pipeline.options import LearnOptions
+from flyannot.pipeline.steps import learn_dict
+from flyannot.pipeline.steps.learn_dict import learn_task
 from tests.dask_cluster import cluster_in
 from tests.processes import CLI, LIMIT_S, is_worker, members, start_fork, start_process, wait_for
 from tests.small_embryos import make

@@ -12,10 +12,10 @@ from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.file_cache import close_cached_files
 from flyannot.files.hdf5.layout import open_hdf5
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.pipeline import learn_dict as step
-from flyannot.pipeline.learn_dict import learn_task
+from flyannot.pipeline.learning.patch_blocks import build_patch_blocks
 from flyannot.pipeline.options import LearnOptions
-from flyannot.pipeline.patch_blocks import build_patch_blocks
+from flyannot.pipeline.steps import learn_dict as step
+from flyannot.pipeline.steps.learn_dict import learn_task
 from tests.cli.test_cli import check_error
 from tests.small_embryos import STAGE_RANGES, make, rows_of_csv
 
@@ -51,7 +51,7 @@ def assert_same_atoms(one, other):
 
 
 def test_two_workers_make_the_bytes_of_one(flyannot, chain, in_parts, desk, monkeypatch):
-    monkeypatch.setattr("flyannot.pipeline.learn_dict._WORTH_SENDING", 0)
+    monkeypatch.setattr("flyannot.pipeline.steps.learn_dict._WORTH_SENDING", 0)
     flyannot(f"{LINE} --jobs 2 --stage-range 4-6", code=0)
     make(chain.task("dictionary", desk / "e.h5", options=OPTIONS, stage_ranges=["4-6"]))
     assert (desk / "d.h5").read_bytes() == (desk / "e.h5").read_bytes()
@@ -132,8 +132,8 @@ def test_more_patches_than_memory_holds_are_refused_with_the_option_for_them(fly
 
 
 def test_workers_that_memory_does_not_hold_are_not_started(flyannot, in_parts, desk, monkeypatch):
-    monkeypatch.setattr("flyannot.pipeline.learn_dict.available_bytes", lambda: 400 * 2**20)
-    monkeypatch.setattr("flyannot.pipeline.learn_dict._WORTH_SENDING", 0)
+    monkeypatch.setattr("flyannot.pipeline.steps.learn_dict.available_bytes", lambda: 400 * 2**20)
+    monkeypatch.setattr("flyannot.pipeline.steps.learn_dict._WORTH_SENDING", 0)
     monkeypatch.setattr("flyannot.jobs.executor.LocalProcesses._start", None)  # starting workers would fail
     flyannot(f"{LINE} --jobs 2", code=0)
     assert_same_atoms("d.h5", in_parts)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from flyannot.pipeline.engine import pictures
-from flyannot.pipeline.engine.pictures import read_rows
+from flyannot.pipeline.pictures import opened_pictures as pictures
+from flyannot.pipeline.pictures.opened_pictures import read_rows
 from tests.cli.test_cli import check_error
 from tests.small_embryos import rows_of_csv
 

@@ -18,18 +18,18 @@ from flyannot.images.extract import describe_patches
 from flyannot.images.options import ExtractOptions
 from flyannot.jobs.executor import Executor
 from flyannot.pipeline.chain import STEPS
-from flyannot.pipeline.encoding import load_encoder
 from flyannot.pipeline.engine.task import Execution
-from flyannot.pipeline.explain import explain
-from flyannot.pipeline.loaded_model import load_model
+from flyannot.pipeline.models.encoding import load_encoder
+from flyannot.pipeline.models.loaded_model import load_model
+from flyannot.pipeline.pictures.stored_pictures import open_pictures
 from flyannot.pipeline.runs.configuration import read_configuration
 from flyannot.pipeline.runs.plan import plan_run
 from flyannot.pipeline.runs.run import run_steps
-from flyannot.pipeline.stored_pictures import open_pictures
 from flyannot.report.drawing import pack_map
 from flyannot.report.groups import GroupEntry, ImageEntry
 from flyannot.report.maps import ContributionMapper
 from flyannot.report.run_folder import open_run
+from flyannot.results.explain import explain
 from flyannot.terms.answers import read_group_predictions
 from tests.conftest import ROOT
 from tests.page_blocks import blocks_of

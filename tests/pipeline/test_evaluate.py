@@ -10,11 +10,11 @@ from flyannot.base.errors import DataError, InputError
 from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.jobs.executor import Executor
-from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution
-from flyannot.pipeline.evaluate import ScoresTask, build_evaluation, build_model_evaluation
 from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
-from flyannot.pipeline.train import train_task
+from flyannot.pipeline.steps.annotate import annotate_task
+from flyannot.pipeline.steps.evaluate import ScoresTask, build_evaluation, build_model_evaluation
+from flyannot.pipeline.steps.train import train_task
 from flyannot.terms import linear_svm
 from flyannot.terms.group_outcomes import format_scores_json, read_scores
 from flyannot.terms.metrics import AGREEMENT

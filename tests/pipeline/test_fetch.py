@@ -9,7 +9,7 @@ pytest.importorskip("httpx", reason="pip install 'flyannot[fetch]'")
 from flyannot.base.errors import FlyannotError
 from flyannot.dataset.bdgp_site import FILES
 from flyannot.dataset.download import DownloadFailed, RetryPolicy
-from flyannot.pipeline import fetch
+from flyannot.pipeline.commands import fetch
 from flyannot.pipeline.options import FetchOptions
 
 POLICY = RetryPolicy(connections=1, pause_s=1.5)

@@ -6,9 +6,9 @@ import pytest
 from flyannot.base.errors import DataError
 from flyannot.files.hdf5 import file_cache
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.pipeline.encoding import load_encoder
 from flyannot.pipeline.engine import parts
 from flyannot.pipeline.engine import task as task_module
+from flyannot.pipeline.models.encoding import load_encoder
 from tests.small_embryos import make
 
 

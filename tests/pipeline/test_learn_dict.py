@@ -8,9 +8,9 @@ import pytest
 
 from flyannot.base.errors import DataError
 from flyannot.jobs.executor import Executor
-from flyannot.pipeline import learn_dict as step
+from flyannot.pipeline.learning.samples import PatchSamples
 from flyannot.pipeline.options import LearnOptions
-from flyannot.pipeline.samples import PatchSamples
+from flyannot.pipeline.steps import learn_dict as step
 from flyannot.sparse.fit import EpochRecord
 from tests.small_embryos import LEARN
 

@@ -12,9 +12,9 @@ from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.files.hdf5.descriptors import count_patches
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline import options
+from flyannot.pipeline.answers.evaluation import nothing_evaluated_error
 from flyannot.pipeline.engine.inputs import read_options
-from flyannot.pipeline.evaluation import nothing_evaluated_error
-from flyannot.pipeline.loaded_model import load_model
+from flyannot.pipeline.models.loaded_model import load_model
 from flyannot.terms.answers import PREDICTION_COLUMNS
 from flyannot.terms.model import FEW_GENES, LEAST_GENES
 from tests.small_embryos import STAGE_RANGES, draw_embryos, rows_of_csv, write_configuration

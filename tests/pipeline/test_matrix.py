@@ -11,12 +11,12 @@ from flyannot.encode.options import CodeOptions
 from flyannot.files.hdf5.codes import read_codes
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.pipeline import learn_dict as step
-from flyannot.pipeline.code_matrix import code_task
+from flyannot.pipeline.commands.code_matrix import code_task
 from flyannot.pipeline.engine import parts
 from flyannot.pipeline.engine.task import Execution, run_task_share
-from flyannot.pipeline.learn_dict import learn_matrix_task
 from flyannot.pipeline.options import LearnOptions
+from flyannot.pipeline.steps import learn_dict as step
+from flyannot.pipeline.steps.learn_dict import learn_matrix_task
 from tests.small_embryos import make
 
 

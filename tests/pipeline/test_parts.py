@@ -15,9 +15,9 @@ from flyannot.images import embryo
 from flyannot.pipeline.engine import parts
 from flyannot.pipeline.engine.parts import parts_folder, select_share
 from flyannot.pipeline.engine.task import Execution, run_task_share
-from flyannot.pipeline.learn_dict import learn_task
-from flyannot.pipeline.pool import pool_images_task, pool_task
-from flyannot.pipeline.train import train_task
+from flyannot.pipeline.steps.learn_dict import learn_task
+from flyannot.pipeline.steps.pool import pool_images_task, pool_task
+from flyannot.pipeline.steps.train import train_task
 from tests.small_embryos import CLASSIFY, LEARN, POOL, make
 
 ONCE = Execution()

@@ -3,8 +3,8 @@
 import pytest
 
 from flyannot.encode.encoder import Encoder
-from flyannot.pipeline import loaded_model
-from flyannot.pipeline.encoding import build_encoder
+from flyannot.pipeline.models import loaded_model
+from flyannot.pipeline.models.encoding import build_encoder
 from tests.small_embryos import rows_of_csv, write_configuration
 
 

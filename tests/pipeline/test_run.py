@@ -12,8 +12,8 @@ from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.tables import write_table
 from flyannot.files.text_files import read_toml
+from flyannot.pipeline.commands.synthesize import SynthesizeTask
 from flyannot.pipeline.runs.configuration import read_configuration, read_record, write_record
-from flyannot.pipeline.synthesize import SynthesizeTask
 from tests.cli.test_cli import check_error
 from tests.conftest import ROOT
 from tests.report.pages_read import index_of

@@ -13,7 +13,13 @@ from flyannot.dataset.folder import read_images, write_images_csv
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.supplied import STAGE_MODEL
 from flyannot.images.embryo import Embryo, read_picture
-from flyannot.pipeline.stage_model import LOOKS_LIKE, UNEVEN, RatedEmbryo, contradicted, load_stage_model
+from flyannot.pipeline.models.stage_model import (
+    LOOKS_LIKE,
+    UNEVEN,
+    RatedEmbryo,
+    contradicted,
+    load_stage_model,
+)
 
 
 def rated(image):

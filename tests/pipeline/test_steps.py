@@ -20,11 +20,11 @@ from flyannot.files.hdf5.header import content_digest
 from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
 from flyannot.images.sift import normalise_descriptors
 from flyannot.pipeline.engine.inputs import read_described_patches
-from flyannot.pipeline.evaluate import ScoresTask, build_evaluation
-from flyannot.pipeline.learn_dict import learn_task
-from flyannot.pipeline.loaded_model import load_model
+from flyannot.pipeline.models.loaded_model import load_model
 from flyannot.pipeline.options import LearnOptions
-from flyannot.pipeline.pool import pool_task
+from flyannot.pipeline.steps.evaluate import ScoresTask, build_evaluation
+from flyannot.pipeline.steps.learn_dict import learn_task
+from flyannot.pipeline.steps.pool import pool_task
 from flyannot.sparse import fit
 from flyannot.sparse.coders import CODERS
 from flyannot.terms import linear_svm

@@ -7,13 +7,13 @@ import numpy as np
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.hdf5.pictures import ShownPicture
 from flyannot.images.shown import encode_jpeg
-from flyannot.pipeline.annotate import annotate_features_task
-from flyannot.pipeline.answers_of_run import RunAnswers
+from flyannot.pipeline.answers.answers_of_run import RunAnswers
 from flyannot.pipeline.engine.task import Execution, run_task
-from flyannot.pipeline.evaluate import ScoresTask, build_evaluation
-from flyannot.pipeline.learned_tables import copy_tables
 from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
 from flyannot.pipeline.runs.configuration import Configuration, find_options_classes, write_record
+from flyannot.pipeline.runs.learned_tables import copy_tables
+from flyannot.pipeline.steps.annotate import annotate_features_task
+from flyannot.pipeline.steps.evaluate import ScoresTask, build_evaluation
 from flyannot.report.drawing import pack_map
 from flyannot.report.groups import (
     ABSENT,

@@ -15,9 +15,9 @@ from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.registration import find_outline
 from flyannot.jobs.executor import Executor, _Pace
-from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import AnnotateOptions
+from flyannot.pipeline.steps.annotate import annotate_task
 from flyannot.report import page as page_module
 from flyannot.report.drawing import pack_map, trace_outline
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED

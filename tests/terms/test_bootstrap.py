@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flyannot.pipeline.evaluate import build_evaluation
 from flyannot.pipeline.options import EvaluateOptions
+from flyannot.pipeline.steps.evaluate import build_evaluation
 from flyannot.terms import bootstrap
 from flyannot.terms.calibration import sigmoid
 from flyannot.terms.group_outcomes import outcomes_from_json, outcomes_to_json

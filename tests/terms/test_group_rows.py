@@ -12,7 +12,7 @@ from flyannot.files.hdf5.model import read_classifier_name, read_terms
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
 from flyannot.files.hdf5.writing import create_stored_file
-from flyannot.pipeline.train import train_task
+from flyannot.pipeline.steps.train import train_task
 from flyannot.terms import training_set
 from flyannot.terms.model import fit_model
 from flyannot.terms.options import TrainOptions
@@ -87,7 +87,12 @@ def test_a_model_of_features_stored_in_blocks_is_that_of_the_whole_array(
     rows = training_rows(X, groups, options)
     Y = np.array([[t in annotations.terms_by_gene[g, "4-6"] for t in terms] for g in groups.gene_ids])
     whole = fit_model(
-        method, rows, Y, groups.gene_ids, rng=stage_range_rng(5, "4-6"), options=options.fit_options(1)
+        method,
+        rows,
+        Y,
+        groups.gene_ids,
+        rng=stage_range_rng(5, "4-6"),
+        options=FitOptions.of_training(options, 1),
     )
     values, expected = rows @ weights.T, rows @ whole.scorer.weights.T
     assert np.abs(values - expected).max() < 2e-5 * np.abs(expected).max()

@@ -4,6 +4,7 @@ Validating a file takes longer the more images it has, so a task must not valida
 Opening a file takes longer than reading some rows of it. Every open file takes memory.
 """
 
+import copyreg
 import os
 from collections import OrderedDict
 from contextlib import contextmanager
@@ -76,6 +77,15 @@ def open_cached_file(path, kind, digest=None):
         with open_stored_file(path, kind, digest=digest) as stored:
             _validated[key] = CachedFile(stored, identity)
     return _validated[key]
+
+
+def _reopen_in_another_process(stored):
+    """Return how another process opens a StoredFile by itself, for pickle."""
+    return open_cached_file, (stored.path, stored.kind, stored.digest)
+
+
+copyreg.pickle(StoredFile, _reopen_in_another_process)
+copyreg.pickle(CachedFile, _reopen_in_another_process)
 
 
 def close_cached_files():

@@ -73,11 +73,6 @@ class StoredFile:
             for s in self.stage_ranges
         }
 
-    def __reduce__(self):  # another process opens the file by itself
-        from flyannot.files.hdf5.file_cache import open_cached_file
-
-        return open_cached_file, (self.path, self.kind, self.digest)
-
     def __repr__(self):
         return f"<{self.kind} file {str(self.path)!r}: {', '.join(self.stage_ranges) or 'no stage range'}>"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from flyannot.files.hdf5.reading import open_stored_file
 
 _FOLDER = Path(str(files("flyannot") / "models"))
-STAGE_MODEL = _FOLDER / "stages.h5"  # its terms are stage ranges, see `flyannot.pipeline.stage_model`
+STAGE_MODEL = _FOLDER / "stages.h5"  # its terms are stage ranges, see `flyannot.pipeline.models.stage_model`
 
 
 def find_supplied_model(stage_ranges):

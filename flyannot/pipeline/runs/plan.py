@@ -28,7 +28,7 @@ from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.inputs import read_options, refuse_unknown_excluded_terms
 from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES, StepRequest
-from flyannot.pipeline.loaded_model import adapted_options
+from flyannot.pipeline.models.loaded_model import adapted_options
 from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.runs.configuration import RECORD, Configuration
 from flyannot.pipeline.runs.learnable import (

@@ -24,9 +24,8 @@ from flyannot.files.tables import write_table
 from flyannot.images.options import ExtractOptions
 from flyannot.images.quality import find_refusal
 from flyannot.jobs.progress_events import report_item
-from flyannot.pipeline.answers_of_run import RunAnswers
-from flyannot.pipeline.contribution_maps import map_contributions
-from flyannot.pipeline.earlier_predictions import (
+from flyannot.pipeline.answers.answers_of_run import RunAnswers
+from flyannot.pipeline.answers.earlier_predictions import (
     EarlierPredictions,
     find_earlier_predictions,
     find_known_rows,
@@ -35,17 +34,18 @@ from flyannot.pipeline.earlier_predictions import (
 from flyannot.pipeline.engine.images import read_chosen_images
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, read_options
 from flyannot.pipeline.engine.parts import build_stored_image_parts, create_part, list_stored_images
-from flyannot.pipeline.engine.pictures import PicturesTask, PictureUse, SkippedImage
 from flyannot.pipeline.engine.task import PartsTask
-from flyannot.pipeline.extract import embryo_table_path, summarise_warnings, write_embryo_table
-from flyannot.pipeline.loaded_model import (
+from flyannot.pipeline.models.loaded_model import (
     load_model,
     require_same_encoding,
     require_stage_ranges_with_terms,
     stage_ranges_with_terms,
 )
-from flyannot.pipeline.show import describe_weak_terms
+from flyannot.pipeline.pictures.contribution_maps import map_contributions
+from flyannot.pipeline.pictures.opened_pictures import PicturesTask, PictureUse, SkippedImage
+from flyannot.pipeline.steps.extract import embryo_table_path, summarise_warnings, write_embryo_table
 from flyannot.terms.answers import (
+    describe_weak_terms,
     expected_precision,
     learned_terms,
     predictions_table,

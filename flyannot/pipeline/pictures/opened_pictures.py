@@ -47,7 +47,7 @@ from flyannot.pipeline.engine.parts import (
     select_share,
 )
 from flyannot.pipeline.engine.task import Outcome, PartsTask
-from flyannot.pipeline.stage_model import RatedEmbryo, stage_model_digest
+from flyannot.pipeline.models.stage_model import RatedEmbryo, stage_model_digest
 
 _FINDS_EMBRYO = ExtractOptions(register="axis")  # as the supplied models view pictures
 

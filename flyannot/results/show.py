@@ -12,8 +12,8 @@ from flyannot.files.hdf5.description import (
 )
 from flyannot.files.hdf5.model import BASE_MODEL, read_train_genes
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.terms.answers import learned_terms
-from flyannot.terms.model import FEW_GENES, LEAST_GENES
+from flyannot.terms.answers import describe_weak_terms, learned_terms
+from flyannot.terms.model import LEAST_GENES
 
 _LEGEND = """\
 genes: number of genes with the term that it was learned from.{threshold}  AUC: chance that a gene
@@ -24,24 +24,6 @@ _THRESHOLD_LEGEND = "  threshold: the probability above which the answer is yes,
 _WIDTH = 100  # characters of a line of prose
 _INDENT = " " * 7
 _LEAST_WIDTH = 40  # characters of the column of terms
-
-
-def describe_weak_terms(learned):
-    """Say in words how many terms are unreliable, and why; "" if none is.
-
-    learned : list of LearnedTerm
-    """
-    few = sum(term.n_genes < FEW_GENES for term in learned)
-    untested = sum(term.auc is None for term in learned)
-    unlearned = sum(not term.is_learned for term in learned)
-    parts = []
-    if few:
-        parts.append(f"{few} of {pluralise(len(learned), 'term')} learned from fewer than {FEW_GENES} genes")
-    if untested:
-        parts.append(f"{untested} untested, because fewer than {LEAST_GENES} genes have the term or lack it")
-    if unlearned:
-        parts.append(f"nothing was learned of {unlearned}: every gene gets the same probability")
-    return "; ".join(parts)
 
 
 def format_file(path, *, header=False):

@@ -26,8 +26,8 @@ from flyannot.jobs.resources import available_bytes, limit_blas_threads, require
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, digests_by_path, open_compatible
 from flyannot.pipeline.engine.parts import part_path, remove_parts
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
+from flyannot.pipeline.learning.samples import MatrixSamples, PatchSamples, join_name
 from flyannot.pipeline.options import BYTES_OF_WORKER, PATCHES_PER_ATOM
-from flyannot.pipeline.samples import MatrixSamples, PatchSamples, join_name
 from flyannot.sparse.data_parallel import (
     LearningPlan,
     LearningProgress,

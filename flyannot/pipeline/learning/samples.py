@@ -10,7 +10,7 @@ from flyannot.base.errors import DataError
 from flyannot.base.stage_ranges import NO_STAGE_RANGE, stage_range_rng
 from flyannot.files.hdf5.descriptors import count_patches, read_patches
 from flyannot.files.matrix import LARGEST_NUMBER, MatrixFile
-from flyannot.pipeline.patch_blocks import UNIT, NormalisedPatches, build_patch_blocks, draw_blocks
+from flyannot.pipeline.learning.patch_blocks import UNIT, NormalisedPatches, build_patch_blocks, draw_blocks
 from flyannot.sparse.coders.verified import power_of_two_scale
 from flyannot.sparse.learners import LEARNERS
 

@@ -25,12 +25,11 @@ from flyannot.pipeline.engine.inputs import (
     refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
-from flyannot.pipeline.loaded_model import StageRangeModel, adapted_options, load_base_models
-from flyannot.pipeline.show import describe_weak_terms
+from flyannot.pipeline.models.loaded_model import StageRangeModel, adapted_options, load_base_models
 from flyannot.terms.adaptation import Adapter
-from flyannot.terms.answers import model_terms
+from flyannot.terms.answers import describe_weak_terms, model_terms
 from flyannot.terms.model import empty_model, fit_model, untrainable_reason
-from flyannot.terms.scorer import list_observed_rows
+from flyannot.terms.scorer import FitOptions, list_observed_rows
 from flyannot.terms.training_set import build_training_set, default_min_groups, observed_terms
 from flyannot.terms.unlikeness import NoveltyReference
 
@@ -134,7 +133,7 @@ def _train(files, annotations, stage_ranges, options, seed, execution, bases):
     curated = {s: build_training_set(of_range, annotations, s, options) for s, of_range in columns.items()}
     n_terms = sum(len(groups.terms) for groups in curated.values())
     count = ProgressCount(execution.progress, n_terms, "term")
-    fit_options = options.fit_options(execution.jobs, on_terms=count.add)
+    fit_options = FitOptions.of_training(options, execution.jobs, on_terms=count.add)
     with limit_blas_threads():
         trained = {
             s: _train_stage_range(groups, features[s], options, fit_options, stage_range_rng(seed, s))

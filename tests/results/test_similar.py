@@ -9,7 +9,7 @@ from flyannot.encode.groups import group_images
 from flyannot.encode.similarity import build_image_index
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.pipeline.similar import COLUMNS
+from flyannot.results.similar import COLUMNS
 from tests.small_embryos import rows_of_csv
 
 

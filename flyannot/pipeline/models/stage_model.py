@@ -14,7 +14,7 @@ from flyannot.encode.groups import normalise_features
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.supplied import STAGE_MODEL
 from flyannot.images.quality import find_refusal
-from flyannot.pipeline.loaded_model import load_model
+from flyannot.pipeline.models.loaded_model import load_model
 from flyannot.terms.unlikeness import UNLIKE
 
 STORED_UNDER = "4-6"  # a model file stores everything under a stage range, although this model is for all six

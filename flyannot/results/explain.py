@@ -28,15 +28,15 @@ from flyannot.pipeline.engine.failures import no_usable_image
 from flyannot.pipeline.engine.images import cluster_images, image_columns, list_stage_ranges
 from flyannot.pipeline.engine.inputs import read_described_patches, read_options
 from flyannot.pipeline.engine.parts import cut_into_parts
-from flyannot.pipeline.engine.pictures import PictureUse, read_rows
-from flyannot.pipeline.loaded_model import (
+from flyannot.pipeline.models.loaded_model import (
     load_model,
     require_same_encoding,
     require_stage_ranges_with_terms,
     stage_ranges_with_terms,
 )
-from flyannot.pipeline.stage_model import LOOKS_LIKE, UNEVEN
-from flyannot.pipeline.stored_pictures import grey_levels, open_pictures
+from flyannot.pipeline.models.stage_model import LOOKS_LIKE, UNEVEN
+from flyannot.pipeline.pictures.opened_pictures import PictureUse, read_rows
+from flyannot.pipeline.pictures.stored_pictures import grey_levels, open_pictures
 from flyannot.terms.explain import CELL_PX, Explanation, draw_smooth_maps, explain_group, require_linear
 from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import novelty_warnings

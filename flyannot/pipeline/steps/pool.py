@@ -26,7 +26,6 @@ from flyannot.files.matrix import is_matrix_file
 from flyannot.images.options import ExtractOptions
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
-from flyannot.pipeline.encoding import load_encoder
 from flyannot.pipeline.engine.images import list_stage_ranges, read_selected_images
 from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
@@ -38,9 +37,10 @@ from flyannot.pipeline.engine.inputs import (
     require_known_chain,
 )
 from flyannot.pipeline.engine.parts import build_stored_image_parts, create_part, list_stored_images
-from flyannot.pipeline.engine.pictures import PicturesTask, PictureUse
 from flyannot.pipeline.engine.task import PartsTask
-from flyannot.pipeline.extract import embryo_table_path, summarise_warnings, write_embryo_table
+from flyannot.pipeline.models.encoding import load_encoder
+from flyannot.pipeline.pictures.opened_pictures import PicturesTask, PictureUse
+from flyannot.pipeline.steps.extract import embryo_table_path, summarise_warnings, write_embryo_table
 
 
 def build_task(request):

@@ -18,8 +18,8 @@ from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.pictures import pictures_path, write_pictures
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.images.options import STRIDE_PX, ExtractOptions
-from flyannot.pipeline.engine.pictures import PictureUse, read_rows
 from flyannot.pipeline.engine.task import FileTask, Outcome, run_task
+from flyannot.pipeline.pictures.opened_pictures import PictureUse, read_rows
 
 _NO_ATOMS, _NO_WINNERS = np.zeros((0, 0), np.float32), np.zeros(0, np.int32)
 

@@ -16,7 +16,7 @@ from flyannot.files.hdf5.predictions import read_predictions
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, verify_stored_file
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.images.address import photograph_name
-from flyannot.pipeline.engine.pictures import PictureRow
+from flyannot.pipeline.pictures.opened_pictures import PictureRow
 
 _OF_GROUPS = ("in_training", "decision_value", "probability", "answer_threshold", "yes", "undetermined")
 _OF_TERMS = ("is_learned", "n_genes", "auc", "auc_low", "auc_high", "precision")

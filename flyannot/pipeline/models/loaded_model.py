@@ -20,9 +20,9 @@ from flyannot.files.hdf5.model import (
 from flyannot.files.hdf5.reading import damaged_file_error, open_stored_file
 from flyannot.files.hdf5.supplied import resolve_model_path
 from flyannot.files.hdf5.writing import describe_changes
-from flyannot.pipeline.encoding import build_encoder
 from flyannot.pipeline.engine.images import list_stage_ranges
 from flyannot.pipeline.engine.inputs import encoding_options, imported_width, is_imported, read_options
+from flyannot.pipeline.models.encoding import build_encoder
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.model import Model, array_schema, model_from_arrays
 from flyannot.terms.options import TrainOptions

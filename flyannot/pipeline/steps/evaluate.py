@@ -21,7 +21,8 @@ from flyannot.files.hdf5.reading import open_stored_file, read_file_kind
 from flyannot.files.hdf5.supplied import resolve_model_path
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.jobs.resources import limit_blas_threads
-from flyannot.pipeline.answers_of_run import snapshot_previous_run
+from flyannot.pipeline.answers.answers_of_run import snapshot_previous_run
+from flyannot.pipeline.answers.evaluation import describe_adaptation, describe_curation_effect
 from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
     curated_digests,
@@ -32,8 +33,7 @@ from flyannot.pipeline.engine.inputs import (
     refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.task import Execution, Outcome, ProgressCount, Task
-from flyannot.pipeline.evaluation import describe_adaptation, describe_curation_effect
-from flyannot.pipeline.loaded_model import adapted_options, load_base_models
+from flyannot.pipeline.models.loaded_model import adapted_options, load_base_models
 from flyannot.pipeline.options import EvaluateOptions
 from flyannot.terms.adaptation import Adapter
 from flyannot.terms.answers import read_group_predictions
@@ -44,6 +44,7 @@ from flyannot.terms.folds import assign_gene_folds
 from flyannot.terms.group_outcomes import format_scores_json, outcomes_to_json, read_scores
 from flyannot.terms.metrics import TermOutcomes, score_terms
 from flyannot.terms.options import TrainOptions
+from flyannot.terms.scorer import FitOptions
 from flyannot.terms.training_set import (
     ENOUGH_GROUPS,
     annotated_groups,
@@ -301,7 +302,7 @@ class CrossValidation(Evaluation):
         n_terms = sum(len(groups.terms) for groups in curated.values())
         n_fits = n_folds ** (2 if options.nested else 1)
         count = ProgressCount(execution.progress, n_terms * n_fits, "term")
-        fit_options = train.fit_options(execution.jobs, on_terms=count.add)
+        fit_options = FitOptions.of_training(train, execution.jobs, on_terms=count.add)
         outcomes, evaluated, before = {}, {}, {}
         for s, groups in curated.items():
             adapter = Adapter(bases[s].model, bases[s].terms) if s in bases else None

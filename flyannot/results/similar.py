@@ -16,10 +16,10 @@ from flyannot.files.tables import format_table
 from flyannot.images.address import embryo_name, image_path, split_address
 from flyannot.images.embryo import Embryo, open_picture
 from flyannot.images.options import ExtractOptions
-from flyannot.pipeline.encoding import build_encoder
 from flyannot.pipeline.engine.inputs import is_imported, read_curated_annotations, read_options
 from flyannot.pipeline.engine.task import write_text_output
-from flyannot.pipeline.learned_tables import read_run_annotations
+from flyannot.pipeline.models.encoding import build_encoder
+from flyannot.pipeline.runs.learned_tables import read_run_annotations
 
 COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
 

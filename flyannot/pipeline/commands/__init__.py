@@ -1,0 +1,1 @@
+"""Tasks of commands that are no steps of a run."""

@@ -1,0 +1,1 @@
+"""The samples from which dictionaries are learned."""

@@ -1,0 +1,1 @@
+"""Encoders and models from files, as they are used on pictures."""

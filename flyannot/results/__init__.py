@@ -1,0 +1,1 @@
+"""Commands that look at results: explanations, look-alikes, descriptions, and corrections."""
