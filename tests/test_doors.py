@@ -68,7 +68,7 @@ OUTPUTS_WITHOUT_A_TASK = {
     "dataset/synthetic/generate.py": "a new data set folder",
     "export/export.py": "an exported file",
     "report/page.py": "the page",
-    "pipeline/pictures/opened_pictures.py": "holds the output of a later step, which is made at the same time",
+    "pipeline/pictures/opened_pictures.py": "holds the output of a later step",
     "pipeline/steps/extract.py": "the table of embryos beside the output, whose lock is held",
     "pipeline/steps/evaluate.py": "a file of scores",
     "results/explain.py": "a folder of explanations",
