@@ -117,6 +117,8 @@ def test_a_name_loses_what_html_and_typesetting_added():
         ("a&#38;b", "a&b"),
         ("“Dl”", "Dl"),
         ("fbgn0000463", "FBgn0000463"),
+        ("FBGN12", "FBgn12"),
+        ("FBgn１", "FBgn１"),  # no digit of ASCII
         ("a  \u00a0b\u200b", "a b"),
         ("a & b", "a & b"),
         ("a<b", "a<b"),

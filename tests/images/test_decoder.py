@@ -123,16 +123,6 @@ def test_an_orientation_in_a_text_of_a_png_counts(picture):
         np.testing.assert_array_equal(read_picture(picture(png_with(extra, turned))), GREY)
 
 
-@pytest.mark.parametrize("format", ["PNG", "TIFF", "WEBP"])
-def test_an_alpha_that_is_0_everywhere_is_no_transparency(format, picture):
-    pixels = np.dstack([embryo(), np.zeros_like(GREY)])
-    whole = encoded(pixels, format=format, **({"lossless": True, "exact": True} if format == "WEBP" else {}))
-    np.testing.assert_array_equal(read_picture(picture(whole)), embryo())
-    pixels[5, 5, 3] = 1
-    whole = encoded(pixels, format=format, **({"lossless": True, "exact": True} if format == "WEBP" else {}))
-    assert (read_picture(picture(whole)) >= 254).all()
-
-
 def test_a_pointer_of_git_lfs_is_named_with_the_command_that_fetches_the_picture(picture):
     with pytest.raises(UnusableImage, match="git-lfs pointer") as caught:
         read_picture(picture(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12345\n"))

@@ -22,9 +22,9 @@ STORED = {
 }
 
 
-def shown(samples, colours="grey", mode="L", **about):
+def shown(samples, colours="grey", **about):
     """Return the picture of some samples."""
-    return normalise("p.tif", StoredPlane(np.asarray(samples), colours, **about), mode)
+    return normalise("p.tif", StoredPlane(np.asarray(samples), colours, **about))
 
 
 def bytes_of(samples):
@@ -37,7 +37,7 @@ def test_a_picture_is_turned_upright_also_in_strips(orientation, strip_px, monke
     monkeypatch.setattr(module, "_STRIP_PIXELS", strip_px)
     stored = bytes_of(STORED[orientation])
     assert shown(stored, orientation=orientation).tolist() == SHOWN
-    colours = shown(np.stack([stored, 2 * stored, 3 * stored], axis=2), "rgb", "RGB", orientation=orientation)
+    colours = shown(np.stack([stored, 2 * stored, 3 * stored], axis=2), "rgb", orientation=orientation)
     assert colours[..., 0].tolist() == SHOWN and colours[..., 2].tolist() == (3 * np.array(SHOWN)).tolist()
 
 
@@ -73,8 +73,8 @@ def test_white_is_stated_or_guessed(samples, about, white):
 def test_ink_absorbs_what_black_has_left():
     inks = bytes_of([[[255, 0, 100, 51], [0, 30, 0, 255]]])
     light = [[[0, 204, 204 - 80], [0, 0, 0]]]  # 100 * 204 / 255 = 80
-    assert shown(inks, "cmyk", "RGB").tolist() == light and shown(inks, "cmyk", "RGB").dtype == np.uint8
-    deep = shown(inks.astype(np.uint16) * 257, "cmyk", "RGB")
+    assert shown(inks, "cmyk").tolist() == light and shown(inks, "cmyk").dtype == np.uint8
+    deep = shown(inks.astype(np.uint16) * 257, "cmyk")
     np.testing.assert_allclose(deep, light, atol=1e-3)
     assert deep.dtype == np.float32
 
@@ -82,7 +82,7 @@ def test_ink_absorbs_what_black_has_left():
 def test_luma_and_differences_of_colour_are_those_of_jfif():
     pixels = bytes_of([[[76, 85, 255], [29, 255, 107], [90, 128, 128]]])
     expected = [[254, 0, 0], [0, 0, 254], [90, 90, 90]]
-    np.testing.assert_allclose(shown(pixels, "ycbcr", "RGB")[0], expected, atol=1.01)
+    np.testing.assert_allclose(shown(pixels, "ycbcr")[0], expected, atol=1.01)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
@@ -92,26 +92,26 @@ def test_what_is_transparent_lies_on_white(dtype):
     for alpha, expected in (("straight", [255, 224, 100]), ("premultiplied", [255, 255, 100])):
         np.testing.assert_allclose(shown(pixels, alpha=alpha)[0], expected, atol=0.01)
     colours = np.array([[[20, 40, 60, 51], [9, 9, 255, 255]]], dtype) * dtype(scale)
-    laid = shown(colours, "rgb", "RGB", alpha="premultiplied")
+    laid = shown(colours, "rgb", alpha="premultiplied")
     np.testing.assert_allclose(laid[0], [[224, 244, 255], [9, 9, 255]], atol=0.01)  # no lighter than white
-    nowhere = colours * np.array([1, 1, 1, 0], dtype)
-    np.testing.assert_allclose(shown(nowhere, "rgb", "RGB", alpha="straight")[0, 0], [20, 40, 60], atol=0.01)
+    nowhere = colours * np.array([1, 1, 1, 0], dtype)  # an alpha of 0 everywhere is none
+    np.testing.assert_allclose(shown(nowhere, "rgb", alpha="straight")[0, 0], [20, 40, 60], atol=0.01)
 
 
 def test_one_colour_may_be_transparent_and_an_entry_of_a_palette_too():
     assert shown(bytes_of([[7, 8]]), transparent=(7,)).tolist() == [[255, 8]]
     colours = bytes_of([[[1, 2, 3], [1, 2, 4]]])
-    assert shown(colours, "rgb", "RGB", transparent=(1, 2, 3)).tolist() == [[[255] * 3, [1, 2, 4]]]
+    assert shown(colours, "rgb", transparent=(1, 2, 3)).tolist() == [[[255] * 3, [1, 2, 4]]]
     palette = bytes_of([[10, 20, 30, 255], [0, 0, 0, 0], [100, 100, 100, 51]])
-    found = shown(bytes_of([[0, 1, 2, 9]]), "palette", "RGB", palette=palette)  # 9 is beyond: the last
+    found = shown(bytes_of([[0, 1, 2, 9]]), "palette", palette=palette)  # 9 is beyond: the last
     assert found.tolist() == [[[10, 20, 30], [255] * 3, [224] * 3, [224] * 3]]
-    assert shown(bytes_of([[0, 1]]), "palette", "RGB", palette=palette[:, :3]).tolist()[0][1] == [0, 0, 0]
+    assert shown(bytes_of([[0, 1]]), "palette", palette=palette[:, :3]).tolist()[0][1] == [0, 0, 0]
 
 
 def test_samples_beyond_those_that_are_needed_are_left_out():
     pixels = bytes_of([[[5, 6, 7, 8, 9]]])
-    assert shown(pixels, "rgb", "RGB").tolist() == [[[5, 6, 7]]] and shown(pixels).tolist() == [[5]]
-    assert shown(pixels[..., :4], "rgb", alpha="straight", mode="RGB").tolist() != [[[5, 6, 7]]]
+    assert shown(pixels, "rgb").tolist() == [[[5, 6, 7]]] and shown(pixels).tolist() == [[5]]
+    assert shown(pixels[..., :4], "rgb", alpha="straight").tolist() != [[[5, 6, 7]]]
 
 
 def test_a_deep_picture_of_very_many_pixels_is_rounded(monkeypatch):

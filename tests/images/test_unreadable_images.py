@@ -163,7 +163,7 @@ def test_a_png_with_a_bit_flipped_is_refused(picture, rng, trials):
 def test_a_png_of_very_many_chunks_is_refused_before_it_is_opened(picture):
     whole = encoded(embryo(), format="PNG")
     head, text = 33, png_chunk(b"tEXt", b"a\0b")
-    assert read_picture(picture(whole[:head] + 9_000 * text + whole[head:])).shape == (128, 320)
+    assert read_picture(picture(whole[:head] + 9_000 * text + whole[head:])).shape[:2] == (128, 320)
     assert "chunks" in reason(picture(whole[:head] + 100_100 * text + whole[head:]))
 
 

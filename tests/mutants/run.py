@@ -63,6 +63,7 @@ def forked(copy, function, limit_s):
     child = os.fork()
     if child == 0:
         os.setsid()
+        sys.dont_write_bytecode = True  # a mutant may be as long and as old as the one before
         resource.setrlimit(resource.RLIMIT_CPU, (int(limit_s), int(limit_s)))
         os.chdir(copy)
         quiet = os.open(os.devnull, os.O_RDWR)
