@@ -21,5 +21,7 @@ def test_no_two_names_are_alike_and_all_are_short_enough(names):
     assert all("/" not in name and len(name.encode()) <= 255 and name.endswith(".png") for name in chosen)
 
 
-def test_a_name_that_no_other_has_is_kept():
-    assert FileNames().choose("a/1.png", ".png") == "a_1.png.png"
+def test_a_name_that_no_other_has_is_kept_and_the_next_of_that_name_are_counted():
+    chooser = FileNames()
+    chosen = [chooser.choose(name, ".png") for name in ("a/1.png", "A_1.png", "a_1.png")]
+    assert chosen == ["a_1.png.png", "A_1.png-2.png", "a_1.png-3.png"]

@@ -96,3 +96,19 @@ def test_progress_counts_every_visit_once_and_ends_at_all_of_them(chain, tmp_pat
     total = told[0][1]
     assert done == sorted(done) and (done[0], done[-1]) == (0, total)
     assert {one[1:] for one in told} == {(total, "patch")}
+
+
+def test_fewer_than_ten_patches_an_atom_are_warned_of(caplog):
+    step._warn_of_few_samples(FewPatches(0, "4-6"), 100, 10)
+    assert caplog.messages == []
+    step._warn_of_few_samples(FewPatches(0, "4-6"), 75, 10)
+    assert caplog.messages == [
+        "warning: 4-6: 7.5 patches per atom; with fewer than about 10, atoms repeat single patches: "
+        "use --n-atoms 7, or more images"
+    ]
+
+
+def test_the_weight_for_a_matrix_is_that_of_its_number_of_columns(tmp_path):
+    np.save(tmp_path / "X.npy", np.ones((40, 16)))
+    task = step.learn_matrix_task(tmp_path / "X.npy", tmp_path / "d.h5", LearnOptions(n_atoms=3))
+    assert task._header.options["learn-dict"]["lam"] == 1.2 / 4
