@@ -72,7 +72,7 @@ def test_rounds_are_sent_to_workers_if_they_are_worth_it_and_all_their_patches_c
 
     class Workers(Executor):
         def run_all(self, work, tasks, **named):
-            sent.append([named["name"](task) for task in tasks])
+            sent.append([(task.n_samples, named["name"](task)) for task in tasks])
             return super().run_all(work, tasks, **named)
 
     monkeypatch.setattr(step, "_visit_part", lambda task: (task.n_samples, -task.n_samples))
@@ -83,7 +83,7 @@ def test_rounds_are_sent_to_workers_if_they_are_worth_it_and_all_their_patches_c
             SimpleNamespace(n_samples=m, spawn_key=(0, p), source=source) for p, m in enumerate((n, 1000))
         ]
         assert run(tasks) == [-n, -1000]
-    assert sent == [["part 0 of the patches", "part 1 of the patches"]]
+    assert sent == [[(19_001, "part 0 of the patches"), (1000, "part 1 of the patches")]]
     assert counted == [19_000, 1000, 19_001, 1000]
 
 
