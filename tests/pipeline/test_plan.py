@@ -41,7 +41,7 @@ is_listing = False
 
 
 def note_opened(event, arguments):
-    if is_listing and event == "open":
+    if is_listing and event == "open" and arguments[1] is not None:  # an opener is an event of its own
         opened.append(str(arguments[0]))
 
 
