@@ -15,17 +15,18 @@ SINCE = "47d96131"  # older subjects were written without these rules
 _VERBS = """
 Accept Adapt Add Allow Annotate Answer Ask Assign Attach Avoid Begin Bin Bind Bound Break Bring Build Cache
 Call Cap Centre Change Check Choose Clean Clear Close Code Collect Compare Compile Compute Continue Convert
-Copy Correct Count Cover Cut Decide Declare Decode Delete Derive Describe Do Document Draw Drop Emit End Enter Excuse Expect
-Explain Export Express Extend Fail Fall Fetch Fill Find Fit Fix Flag Follow Format Free Gather Give Group Guess
-Halve Handle Hide Hold Honour Ignore Import Improve Include Index Inline Insert Install Join Keep Know Label
-Learn Leave Let Limit Link List Load Log Look Lower Make Map Mark Match Mean Measure Mend Merge Move Name
-Normalise Note Notice Offer Open Order Pad Parse Pass Permit Pick Pin Place Plan Pool Predict Prefer Prepare
-Print Project Protect Prove Push Put Query Quote Raise Rate Read Rebuild Record Recover Reduce Refuse Register
-Reject Release Remove Rename Render Reorder Repair Replace Report Require Reset Resolve Restore Return Reuse
-Revert Reword Rewrite Round Run Sample Save Say Scale Score Select Send Separate Set Settle Share Shorten Show
-Simplify Sketch Skip Smooth Solve Sort Speed Split Start State Stop Store Strip Suggest Sum Support Suppress Swap
-Switch Take Tell Test Tighten Time Trace Track Train Translate Trim Try Turn Type Undo Unify Unpack Update Use
-Validate Verify Visit Wait Warn Watch Weigh Word Wrap Write Zero
+Copy Correct Count Cover Cut Decide Declare Decode Delete Derive Describe Do Document Draw Drop Emit End
+Enter Excuse Expect Explain Export Express Extend Fail Fall Fetch Fill Find Fit Fix Flag Follow Format Free
+Gather Give Group Guess Halve Handle Hide Hold Honour Ignore Import Improve Include Index Inline Insert
+Install Join Keep Know Label Learn Leave Let Limit Link List Load Log Look Lower Make Map Mark Match Mean
+Measure Mend Merge Move Name Normalise Note Notice Offer Open Order Pad Parse Pass Permit Pick Pin Place
+Plan Pool Predict Prefer Prepare Print Project Protect Prove Push Put Query Quote Raise Rate Read Rebuild
+Record Recover Reduce Refuse Register Reject Release Remove Rename Render Reorder Repair Replace Report
+Require Reset Resolve Restore Return Reuse Revert Reword Rewrite Round Run Sample Save Say Scale Score
+Select Send Separate Set Settle Share Shorten Show Simplify Sketch Skip Smooth Solve Sort Speed Split Start
+State Stop Store Strip Suggest Sum Support Suppress Swap Switch Take Tell Test Tighten Time Trace Track
+Train Translate Trim Try Turn Type Undo Unify Unpack Update Use Validate Verify Visit Wait Warn Watch Weigh
+Word Wrap Write Zero
 """
 VERBS = frozenset(_VERBS.split())
 

@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from dataclasses import asdict
+from itertools import chain
 from shlex import quote
 
 from flyannot.base.errors import InputError
@@ -152,7 +153,8 @@ def _build_page(run, ids, shown, wanted):
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
     banners += describe_reliability(learned)
     banners += describe_other_stage_ranges([columns["quality_warnings"] for columns, _, _ in parts])
-    banners += describe_skipped(run.files["predictions"].failures if "predictions" in run.files else ())
+    skipped = (run.files[kind].failures for kind in ("descriptors", "predictions") if kind in run.files)
+    banners += describe_skipped(list(chain.from_iterable(skipped)))
     banners += [to_sentence(note) for note in scores.get("notes", ()) if note.startswith("warning")]
     answers = run.files.get("predictions")
     return Page(

@@ -1,5 +1,6 @@
 """The reader of the output folder of a run: its files, its pictures and its curated terms."""
 
+import re
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +45,7 @@ class Run:
     data_set_name : str, name of the data set folder in the record of the run; otherwise of the folder that
         the user named; otherwise of the output folder
     is_single : bool, True for a single predictions file, with its model if that is found
+    tables : Path of the folder with the tables of the data set, or with their copies; None if unknown
     """
 
     folder: Path
@@ -55,6 +57,7 @@ class Run:
     notes: list = field(default_factory=list)
     data_set_name: str = ""
     is_single: bool = False
+    tables: Path | None = None
 
     def stored(self, kind, stage_range):
         """Return the open file of a kind, such as "model"; None if it is missing or lacks the stage range."""
@@ -182,6 +185,7 @@ def open_run(stack: ExitStack, folder, data_set=None, model=None):
         pictures,
         notes,
         data_set_name=Path(recorded or data_set or folder).absolute().name,
+        tables=data_set or folder / TABLES,
     )
 
 
@@ -242,8 +246,9 @@ def list_unshown_images(run):
     for stored in (run.files[kind] for kind in _SHOWN_KINDS if kind in run.files):
         known |= {name for s in stored.stage_ranges for name in stored.read_array(s, "image")}
     known |= {photograph_name(name) for name in known}
+    known |= {re.sub("#turned=[^#]*", "", name) for name in known}  # which the table has in another column
     why = "not among the images of this run: not selected, or its stage range has too few patches"
-    for name, stage_range in list_table_images(run.folder / TABLES):
+    for name, stage_range in list_table_images(run.tables) if run.tables else ():
         if name not in known:
             yield IMAGES, name, why if stage_range else "its row has no stage range"
 

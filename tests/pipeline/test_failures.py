@@ -15,9 +15,13 @@ def test_a_run_lists_what_all_its_steps_skipped_with_stage_range_and_gene(flyann
     good = broken.read_bytes()
     broken.write_bytes(good[:200])
     said = flyannot("run C", C=config)
-    assert said.code == 3 and said.err.count(f"the reasons are in {table}") == 2
+    assert said.code == 3 and said.err.count(f"the reasons are in {table}") == 1
     rows = rows_of_csv(table)
-    assert [row["step"] for row in rows] == ["extract", "annotate"]
+    assert [row["step"] for row in rows] == ["extract"]
+    assert (
+        f"1 picture was skipped and has no terms: images/{broken.name}"
+        in (tmp_path / "results" / "report.html").read_text()
+    )
     assert {(row["image"], row["stage_range"], row["gene"]) for row in rows} == {
         (f"images/{broken.name}", "4-6", "syn003")
     }

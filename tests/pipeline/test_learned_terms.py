@@ -152,7 +152,7 @@ def test_images_that_the_page_does_not_show_are_listed_with_the_reason(flyannot,
     table.write_text(
         table.read_text() + table.read_text().splitlines()[1].replace(first.name, "new.png") + "\n"
     )
-    flyannot("report . -o page.html", code=0)
+    flyannot("report . --data-set embryos -o page.html", code=0)
     page = Path("page.html").read_text()
     assert "images.csv: new.png: not among the images of this run" in page
     assert f"images.csv: {first.name}" not in page

@@ -36,12 +36,13 @@ SETTINGS = {  # of each case, with the steps of its run
     "guess, corrections": ('[train]\ncorrections = ["c.csv"]\n[select]\nguess-stages = true\n', ADAPTED),
     "folder": ('[select]\nstage-range = "4-6"\n', SUGGESTED),
 }
-opened = []  # paths of files that were opened by Python, while `list_opened` is in use
+opened = []  # paths of files that were opened for reading by Python, while `list_opened` is in use
 is_listing = False
 
 
 def note_opened(event, arguments):
-    if is_listing and event == "open" and arguments[1] is not None:  # an opener is an event of its own
+    # What an opener does is an event of its own, without a mode.
+    if is_listing and event == "open" and str(arguments[1]).startswith("r"):
         opened.append(str(arguments[0]))
 
 
@@ -108,10 +109,11 @@ def test_all_commands_have_the_steps_of_the_plan(case, built, flyannot):
     steps = SETTINGS[case][1]
     plan = plan_run(read_configuration("c.toml"))
     assert list(plan.requests) == steps
-    assert [name for name, *_ in run_steps(plan, Execution())] == steps == built
+    assert [name for name, *_ in run_steps(plan, Execution())] == steps
+    assert set(built) == set(steps)
     built.clear()
     flyannot("run c.toml --dry-run", code=0)
-    assert built == steps
+    assert set(built) == set(steps)
     flyannot("workflow c.toml -o Snakefile", code=0)
     assert [*re.findall(r"'(\S+)': \{", Path("Snakefile").read_text()), "report"] == steps
     found = json.loads(flyannot("status results --json", code=0).out)["steps"]
