@@ -43,7 +43,7 @@ def command(model, images, terms, genes, selection, folder, force):
     \b
     Example:
         flyannot explain model.h5 embryo.png --stage-range 4-6 --term "pole cell" -o why
-        flyannot explain results/model.h5 results --gene Dl
+        flyannot explain results/model.h5 results
     """
     from flyannot.pipeline.steps.annotate import read_images_for_model
     from flyannot.results.explain import draw_explanations, explain, explain_results

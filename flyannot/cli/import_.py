@@ -61,7 +61,7 @@ def features(table, out, images, force):
 
     \b
     Example:
-        flyannot import features network.npz -o network.h5 --images embryos/images
+        flyannot import features network.npz -o network.h5
     """
     from flyannot.pipeline.commands.import_features import import_features
 

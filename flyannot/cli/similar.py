@@ -34,7 +34,7 @@ def command(file, queries, out, data_set, options, selection, force):
     \b
     Example:
         flyannot similar features.h5 embryo.png --stage-range 4-6 -o similar.csv
-        flyannot similar features.h5 embryo.png --stage-range 4-6 --lacks gap -o chosen.csv
+        flyannot similar features.h5 embryo.png --stage-range 4-6 --lacks gap --data-set embryos -o chosen.csv
     """
     from flyannot.files.hdf5.reading import open_stored_file
     from flyannot.results.similar import SimilarityIndex, rank_similar, write_search_results

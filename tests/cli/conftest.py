@@ -33,7 +33,7 @@ def examples(chain, tmp_path_factory):
     names = ["a.png", "b.png"]
     np.savez(folder / "network.npz", image=names, gene=names, stage_range=["4-6"] * 2, vector=np.eye(2))
     np.save(folder / "X.npy", np.random.default_rng(0).random((200, 16)))
-    header = Header("dictionary", {"learn-dict": {"lam": 0.1}}, {})
+    header = Header("dictionary", {"learn-dict": {"lam": 0.1, "positive": []}}, {})
     with create_stored_file(folder / "atoms.h5", header) as file:
         write_dictionary(file, NO_STAGE_RANGE, np.eye(16), [], n_patches=0)
     (folder / "fbbt.obo").write_text("[Term]\nid: FBbt:1\nname: gut\n")

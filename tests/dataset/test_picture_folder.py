@@ -1,5 +1,6 @@
 """Folders of pictures: every file is taken, or counted by its kind."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from flyannot.base.errors import InputError
 from flyannot.dataset.images import read_folder
 from flyannot.dataset.picture_folder import list_pictures
 from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
+from flyannot.pipeline.engine.images import image_columns
 
 FORMATS = {"webp": "WEBP", "png": "PNG", "jpg": "JPEG", "bmp": "BMP", "tif": "TIFF", "gif": "GIF"}
 NOT_TAKEN = {
@@ -100,13 +102,17 @@ def test_the_same_picture_under_two_genes_is_named(images_csv, tmp_path, caplog)
     rows = "a.png,Dl,4-6\nb.png,twi,7-8\nc.png,Dl,4-6\nother.png,sna,4-6\ngone.png,sna,4-6\n"
     images = read_images(images_csv(f"image,gene,stage_range\n{rows}"))
     caplog.clear()
-    warn_of_repeated_pictures(tmp_path, images)
+    digests = {image.name: hashlib.sha256(image.path.read_bytes()).hexdigest() for image in images[:4]}
+    columns = image_columns(images) | {"picture_digest": [digests.get(i.name, i.name) for i in images]}
+    warn_of_repeated_pictures(tmp_path, columns)
     (said,) = caplog.messages
     assert (
         "1 picture is there several times, for different genes: a.png (Dl), b.png (twi), c.png (Dl);" in said
     )
     caplog.clear()
-    warn_of_repeated_pictures(tmp_path, [image for image in images if image.gene == "Dl"])
+    of_one_gene = [i for i, image in enumerate(images) if image.gene == "Dl"]
+    some = {name: [values[i] for i in of_one_gene] for name, values in columns.items()}
+    warn_of_repeated_pictures(tmp_path, some)
     assert not caplog.messages
 
 
@@ -187,7 +193,7 @@ def test_a_run_takes_pictures_in_folders_below_if_asked(flyannot, pictures):
     assert "1 folder with 1 picture" in flyannot(line, code=0).err
     said = flyannot(f"{line} --set select.recursive=true", code=0)
     assert "4-6: 3 images" in said.err
-    assert "1 picture is there several times, for different genes: below/e2.png (e2), e0.PNG (e0)" in said.err
+    assert "1 picture is there several times, for different genes: e0.PNG (e0), below/e2.png (e2)" in said.err
 
 
 def test_a_picture_whose_row_has_no_stage_range_is_named_by_the_table(flyannot, pictures):

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from flyannot.base.errors import FlyannotError
-from flyannot.pipeline.engine import task as task_module
 from flyannot.pipeline.engine.parts import parts_folder
+from flyannot.pipeline.pictures import opened_pictures
 from flyannot.pipeline.runs.configuration import Configuration, find_options_classes, write_record
 from flyannot.pipeline.runs.status import read_run_status
 from tests.processes import start_fork
@@ -71,16 +71,16 @@ def states(steps):
 
 @pytest.fixture
 def parts(flyannot, of_run, monkeypatch):
-    """Return the parts of an extraction that was killed before they were joined; the second has 64 images."""
+    """Return the parts of an extraction that was killed before they were joined; the second has 66 images."""
 
     def killed(*arguments):
         raise FlyannotError("killed")
 
     of_run.descriptors.unlink()
     with monkeypatch.context() as patched:
-        patched.setattr(task_module, "join_parts", killed)
+        patched.setattr(opened_pictures, "join_parts", killed)
         flyannot(LINE, code=1)
-    parts = sorted(parts_folder(of_run.descriptors).glob("*.h5"), key=lambda p: p.stat().st_size)
+    parts = sorted(parts_folder(of_run.descriptors).glob("*.part.h5"), key=lambda p: p.stat().st_size)
     assert len(parts) == 2
     return parts
 
@@ -137,7 +137,7 @@ def test_parts_so_far_are_counted(status, of_run, parts):
     assert status()["extract"]["why"] == f"{N_IMAGES} images"
     parts[0].unlink()
     found = status()["extract"]
-    assert (found["state"], found["why"]) == ("interrupted", "64 images")
+    assert (found["state"], found["why"]) == ("interrupted", "66 images")
     parts[1].unlink()
     assert status()["extract"]["state"] == "waiting"
 

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from PIL import Image as Picture
 
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.encode.groups import group_images
@@ -66,12 +67,14 @@ def test_a_gene_is_asked_for_in_every_stage_range_or_in_one(asked, image):
 
 
 def test_a_picture_is_recognised_wherever_it_lies(asked, image, tmp_path):
-    copy = tmp_path / "copy.png"
-    shutil.copy(image.file, copy)
-    best = next(row for row in asked(copy, more="--stage-range 4-6") if row["found"] == "image")
-    assert best["image"] == image.name and float(best["similarity"]) > 0.999
-    known = asked(image.file)  # the picture of an image of the file is recognised as this image
-    assert known == [row | {"query": image.file} for row in asked(image.name)]
+    for compress_level in (3, 9):  # other bytes: a new picture
+        Picture.open(image.file).save(tmp_path / "new.png", compress_level=compress_level)
+        best = next(
+            row for row in asked(tmp_path / "new.png", more="--stage-range 4-6") if row["found"] == "image"
+        )
+        assert best["image"] == image.name and float(best["similarity"]) > 0.999
+    copy = shutil.copy(image.file, tmp_path / "copy.png")  # the same bytes: this image of the file
+    assert asked(copy) == [row | {"query": str(copy)} for row in asked(image.name)]
 
 
 def test_genes_are_listed_that_certainly_lack_or_have_a_term(asked, flyannot, chain, image, tmp_path):
@@ -82,12 +85,18 @@ def test_genes_are_listed_that_certainly_lack_or_have_a_term(asked, flyannot, ch
     terms_of = {row["gene"]: curated.terms_of(row["gene"], "4-6", row["fbgn"]) for row in everyone}
     term = min(curated.counts("4-6"))
     for option, is_given in (("has", True), ("lacks", False)):
-        rows = asked(image.gene, more=f'--stage-range 4-6 --top 1000 --{option} "{term}"')
+        more = f'--stage-range 4-6 --top 1000 --data-set {chain.embryos} --{option} "{term}"'
+        rows = asked(image.gene, more=more)
         listed = [row["gene"] for row in rows if row["found"] == "gene"]
         wanted = [gene for gene, own in terms_of.items() if own is not None and (term in own) == is_given]
         assert listed == wanted != []
         assert {row["gene"] for row in rows if row["found"] == "image"} <= {*wanted, image.gene}
     said = flyannot(
-        "similar F G -o T --has nonsense", G=image.gene, F=chain.features, T=tmp_path / "t.csv", code=2
+        "similar F G -o T --has nonsense --data-set E",
+        G=image.gene,
+        F=chain.features,
+        T=tmp_path / "t.csv",
+        E=chain.embryos,
+        code=2,
     ).err
     assert 'no gene has the term "nonsense"' in said
