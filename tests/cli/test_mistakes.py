@@ -110,7 +110,7 @@ def made(chain, tmp_path_factory):
     terms = (folder / TERMS).read_text()
     more = {name: terms + row for name, row in MORE_TERMS.items()}
     more |= {f"cut/{kind}.h5": (folder / f"{kind}.h5").read_bytes()[:-500] for kind in KINDS}
-    more["copy.png"] = (folder / PICTURE).read_bytes()
+    more["copy.png"] = (folder / PICTURE).read_bytes() + b"other"  # bytes, of the same picture
     for name, content in (FILES | more).items():
         path = folder / name
         path.parent.mkdir(exist_ok=True, parents=True)

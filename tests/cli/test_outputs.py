@@ -177,7 +177,7 @@ def test_two_pictures_never_share_a_file(flyannot, workplace):
     said = flyannot("extract odd -o odd.h5 --pictures out", code=0)
     made = [unicodedata.normalize("NFC", name).casefold() for name in os.listdir("out")]
     assert len(set(made)) == len(names) == len({path.read_bytes() for path in Path("out").iterdir()})
-    assert said.err.count("is the picture of") == 3 and "a_1.png-3.png is the picture of a_1.png" in said.err
+    assert said.err.count("is the picture of") == 3 and "a_1.png-3.jpg is the picture of a_1.png" in said.err
 
 
 @pytest.mark.parametrize("command", LINES)

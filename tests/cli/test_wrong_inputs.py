@@ -49,9 +49,9 @@ NOT_TRIED = ("flyannot fetch", "flyannot import", "flyannot check")
 
 
 def wordings(name, line):
-    """Return a command line with and without --json, if the command has this option."""
+    """Return a command line with and without --json, if the command has this option as a flag."""
     options = [param for param in ALL[name].params if "--json" in param.opts]
-    return [line, *(f"{line} --json{'' if option.is_flag else ' -'}" for option in options)]
+    return [line, *(f"{line} --json" for option in options if option.is_flag)]
 
 
 def replaced_inputs(name, line, wrong):

@@ -160,10 +160,11 @@ def test_contributions_of_patches_of_all_sizes_add_up_to_the_prediction(made):
             value = stored.read_array(answer.stage_range, "decision_value")[g, j]
             assert answer.split.total == pytest.approx(value, rel=1e-6)
             assert answer.split.value == pytest.approx(value, rel=1e-9)
-            spreads = (draw_smooth_maps([answer.split], i, d) for i, d in enumerate(answer.described))
+            described = [image.described for image in answer.images]
+            spreads = (draw_smooth_maps([answer.split], i, d) for i, d in enumerate(described))
             spread = sum(map(np.sum, spreads))
             assert spread == pytest.approx(answer.split.contribution.sum(), abs=1e-9)
-            sides_px = np.concatenate([described.patch_px for described in answer.described])
+            sides_px = np.concatenate([of_image.patch_px for of_image in described])
             assert len(set(sides_px.tolist())) == 2
 
 

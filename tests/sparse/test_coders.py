@@ -200,7 +200,7 @@ def test_pursuit_chooses_the_atoms_of_the_slow_twin_and_of_scikit_learn(problem,
     np.testing.assert_allclose(single.toarray(), slow_pursuit(X, D, 3), atol=1e-5)
     rest = np.square(X - (encode_omp(X, D, 12, tol=0.1) @ D)).sum(axis=1)
     assert (rest <= 0.1 * np.square(X).sum(axis=1)).all()
-    with pytest.raises(InputError, match="0 non-zeros"):
+    with pytest.raises(InputError, match="n_nonzeros is 0"):
         encode_omp(X, D, 0)
 
 

@@ -352,11 +352,16 @@ class PicturesTask(PartsTask):
 
         parts : list of PartContents
         """
-        header = self.header(parts)
-        if any(part.stage_ranges for part in parts):
-            beside = list(map_ordered(read_part_contents, [pictures_path(part.path) for part in parts]))
-            join_parts(pictures_path(self.path), self._pictures_header(header), beside)
-        failures = join_parts(self.path, header, parts, self._complete)
+        beside = [pictures_path(part.path) for part in parts]
+
+        def complete(file, header):
+            """Complete the output, and then write the file of its pictures, before the output appears."""
+            if self._complete is not None:
+                self._complete(file, header)
+            of_parts = list(map_ordered(read_part_contents, beside))
+            join_parts(pictures_path(self.path), self._pictures_header(header), of_parts)
+
+        failures = join_parts(self.path, self.header(parts), parts, complete)
         return Outcome(self.path, True, self._summary(self.path), failures)
 
     def _pictures_header(self, header):
