@@ -15,7 +15,7 @@ from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.step import StepRequest
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.runs.configuration import read_configuration
-from flyannot.pipeline.runs.plan import plan_run
+from flyannot.pipeline.runs.plan import plan_recorded_run, plan_run
 
 IN_PARALLEL = (*WHOLE_WAY, NEW, "evaluate")
 _N_WARM = 8  # images that kernels are compiled for
@@ -108,7 +108,7 @@ def cost_of_step(way, data_set, output, step, jobs, epochs):
 def _task(step, configuration):
     """Return the task of a step of a run, or of `flyannot annotate` without features of these pictures."""
     if step != NEW:
-        return plan_run(configuration).build_task(step)
+        return plan_recorded_run(configuration).build_task(step)
     inputs = {"model": (configuration.output / "model.h5",), "images": (configuration.data_set,)}
     given = {"options": configuration.options["annotate"], "selection": configuration.options["select"]}
     command = StepRequest(inputs=inputs, out=configuration.output / "new.h5", **given)

@@ -42,17 +42,17 @@ def test_every_step_has_a_row_and_the_usual_way_one_beside_what_does_the_same(se
     monkeypatch.setattr(pipeline, "image_folder", lambda _: chain.embryos)
     monkeypatch.setattr(pipeline, "embryo_images", lambda _: (chain.embryos, Source("made up", "synthetic")))
     monkeypatch.setattr(baseline, "why_reference_is_absent", lambda _: "")
-    setup.sizes.update(n_images={pipeline.MAIN: 8}, n_epochs=1, n_baseline=1)
+    setup.sizes.update(n_images={pipeline.MAIN: 48}, n_epochs=1, n_baseline=1)
     found = pipeline.measure_steps(setup)
     assert found.source.kind == "synthetic"
     rows = Rows(found.rows)
     ours, theirs = rows.where(who="flyannot"), rows.where(who="the usual way")
     assert {row["step"] for row in ours if row["jobs"] == 2} == set(pipeline.IN_PARALLEL)
-    assert {row["images_per_core_second"] for row in ours} == {4.0}
+    assert {row["images_per_core_second"] for row in ours} == {24.0}
     beside = {row["step"]: (row["times_as_long"], row["times_without_starts"]) for row in theirs}
-    assert beside["annotate"] == pytest.approx((0.2 * 8 / 2, 0.2 * 8 / 0.5))
-    assert beside[baseline.WHOLE] == pytest.approx((4.2 * 8 / 6, 4.2 * 8 / 1.5))
-    assert beside[baseline.NEW] == pytest.approx((4.2 * 8 / 2, 4.2 * 8 / 0.5))
+    assert beside["annotate"] == pytest.approx((0.2 * 48 / 2, 0.2 * 48 / 0.5))
+    assert beside[baseline.WHOLE] == pytest.approx((4.2 * 48 / 6, 4.2 * 48 / 1.5))
+    assert beside[baseline.NEW] == pytest.approx((4.2 * 48 / 2, 4.2 * 48 / 0.5))
 
 
 def test_more_cores_shorten_what_workers_do_and_nothing_else():

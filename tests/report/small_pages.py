@@ -6,6 +6,7 @@ import numpy as np
 
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.hdf5.pictures import ShownPicture
+from flyannot.files.hdf5.schema import OUTLINE_PX
 from flyannot.images.shown import encode_jpeg
 from flyannot.pipeline.answers.answers_of_run import RunAnswers
 from flyannot.pipeline.engine.task import Execution, run_task
@@ -33,6 +34,7 @@ from flyannot.report.scores_section import render_scores
 from flyannot.report.templates import render
 from flyannot.report.term_ids import TermIds
 from flyannot.terms.bootstrap import add_confidence
+from flyannot.terms.explain import CELL_PX
 from flyannot.terms.group_outcomes import outcomes_to_json
 from flyannot.terms.metrics import TermOutcomes, score_terms
 from tests.small_embryos import CLASSIFY
@@ -109,9 +111,10 @@ def groups_page(is_predicted=True, **more):
 
 
 def shown(name):
-    """Return a picture of noise, which is small enough for pages of thousands of genes."""
-    pixels = np.random.default_rng(sum(map(ord, name))).integers(0, 256, (16, 40), dtype=np.uint8)
-    return ShownPicture(encode_jpeg(pixels), np.ones((64, 160), bool), np.nan, np.full(6, np.nan))
+    """Return a picture of large squares, which has few bytes, for pages of thousands of genes."""
+    squares = np.random.default_rng(sum(map(ord, name))).integers(0, 256, (16, 40), dtype=np.uint8)
+    pixels = np.kron(squares, np.ones((CELL_PX, CELL_PX), np.uint8))
+    return ShownPicture(encode_jpeg(pixels), np.ones(OUTLINE_PX, bool), np.nan, np.full(6, np.nan))
 
 
 def write_groups(path, groups, *, page_bytes=20_000_000, **more):

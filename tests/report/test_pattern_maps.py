@@ -92,7 +92,7 @@ def test_a_click_opens_the_gene_in_the_list(view):
     gene = link.get_attribute("aria-label").split(",")[0]
     link.hover()
     view.locator("#patterns-card", has_text=gene).wait_for()
-    until(view, "document.querySelector('#patterns-card img').naturalWidth === 40")
+    until(view, "document.querySelector('#patterns-card img').naturalWidth === 320")
     assert view.inner_text("#patterns-card strong") == gene, "what it has of the term stands below"
     link.click()
     view.locator(f'#gene[data-key="4-6.{gene}"]:focus-within .embryo img').wait_for()

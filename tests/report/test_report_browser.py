@@ -117,7 +117,7 @@ def test_thousands_of_groups_are_paged_and_their_images_come_from_beside(browser
         assert view.inner_text("#groups-count") == "1 of 2,000 groups"
         view.locator("#gene .embryo img").wait_for()
         loaded = "all => all.map((one) => one.decode().then(() => one.naturalWidth))[0]"
-        assert view.locator("#gene .embryo img").evaluate_all(loaded) == 40
+        assert view.locator("#gene .embryo img").evaluate_all(loaded) == 320
         view.locator("button.map").click()
         assert view.locator(".embryo canvas").count() == 1
 

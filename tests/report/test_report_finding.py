@@ -4,11 +4,14 @@ import re
 
 import pytest
 
+from flyannot.base.quality_warnings import QualityWarning
+from flyannot.images.quality import POSTERIOR_LEFT
 from flyannot.report.groups import AGREED, MISSED, NEW, UNLEARNED, GroupEntry, ImageEntry
 from flyannot.report.nearest import SimilarGroup
 from flyannot.report.page import ReviewSettings
 from tests.report.browser import LINES, downloaded, genes, open_gene, reload, shown
 from tests.report.small_pages import entries, term, write_groups
+from tests.report.small_pages import shown as shown_picture
 from tests.small_embryos import rows_of_csv
 
 GROUPS = {
@@ -25,8 +28,9 @@ def four(tmp_path_factory):
     out = tmp_path_factory.mktemp("four") / "four.html"
     groups = []
     for gene, terms in GROUPS.items():
-        fbgn, warnings = "FBgn0000463" * (gene == "both"), "blank" * (gene == "low")
-        images = [ImageEntry(f"{gene}.png", "lateral", f"{gene}.png", warnings)]
+        fbgn = "FBgn0000463" * (gene == "both")
+        warnings = (QualityWarning("blank"),) * (gene == "low")
+        images = [ImageEntry(f"{gene}.png", "lateral", shown_picture(gene), warnings)]
         groups.append(GroupEntry("4-6", gene, gene, fbgn, True, images, terms))
     write_groups(out, groups)
     return out
@@ -235,7 +239,8 @@ def test_look_alikes_by_term_unusual_patterns_and_pictures_that_lie_wrong(browse
     groups = []
     for gene, unusual in zip(curated, (0.2, 0.9, 0.5)):
         near = [SimilarGroup(f"4-6.{other}", other, "", 0.5, [], []) for other in curated if other != gene]
-        images = [ImageEntry(f"{gene}.png#turned=180", "", f"{gene}.png", "posterior left?" * (gene == "c"))]
+        warnings = (QualityWarning(POSTERIOR_LEFT),) * (gene == "c")
+        images = [ImageEntry(f"{gene}.png#turned=180", "", shown_picture(gene), warnings)]
         terms = [term(name, AGREED, 0.9) for name in curated[gene]]
         keys = [one.key for one in near]
         groups.append(GroupEntry("4-6", gene, gene, "", True, images, terms, near, keys, unusual=unusual))

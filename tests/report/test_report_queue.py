@@ -38,6 +38,7 @@ ALL_OF_40 = {
     "term": ["gap"],
     "value": [[0.0] * 40],
     "threshold": [[0.5]],
+    "group_threshold": None,
     "truth": ["1" * 20 + "0" * 20],
     "yes": ["00" + "1" * 18 + "0" * 20],
     "probability": [[0.05, 0.2] + [0.9] * 18 + [0.1] * 20],

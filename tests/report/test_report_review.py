@@ -27,6 +27,7 @@ from tests.report.browser import (
     violations_in_light_and_dark,
     wait_for_store,
 )
+from tests.report.small_pages import shown as shown_picture
 from tests.report.small_pages import term, write_groups
 from tests.small_embryos import rows_of_csv
 
@@ -45,7 +46,7 @@ def entry(gene, stage_range="4-6", fbgn=""):
         term("=odd, term", MISSED, 0.3),
         term("gap", ABSENT, 0.1),
     ]
-    images = [ImageEntry(f"{gene}{i}.png", "lateral", f"{gene}{i}.png") for i in range(2)]
+    images = [ImageEntry(f"{gene}{i}.png", "lateral", shown_picture(f"{gene}{i}")) for i in range(2)]
     return GroupEntry(stage_range, f"{gene}", gene, fbgn, True, images, terms)
 
 
@@ -349,7 +350,7 @@ def bare(browser, tmp_path):
     """Show a page of three genes without predictions."""
     vocabulary = {"pole cell": [1], "midgut": [1, 5], "gonad": [5], "our own": []}
     groups = [
-        GroupEntry("4-6", gene, gene, images=[ImageEntry(gene, path=f"{gene}.png")], unlike=unlike)
+        GroupEntry("4-6", gene, gene, images=[ImageEntry(gene, shown=shown_picture(gene))], unlike=unlike)
         for gene, unlike in (("a", 0.5), ("b", 2.0), ("c", 0.7))
     ]
     write_groups(
