@@ -224,7 +224,7 @@ class SimilarityIndex:
 
 
 def _find_queries(text, index, stage_ranges):
-    """Return the list of SimilarityQueries that a text of the user names, one for each stage range.
+    """Return the list with a SimilarityQuery that a text of the user names, one for each stage range.
 
     text : name of an image or a gene, or path of a picture; index : SimilarityIndex
     """

@@ -452,10 +452,10 @@ def images_digest(images, contents):
 def file_digests(images):
     """Return a list of the digests of the files of images, which are read on the threads of this process."""
     files = [list(of_file) for _, of_file in groupby(images, attrgetter("file"))]
-    return list(chain.from_iterable(map_ordered(_digests_of_file, files)))
+    return list(chain.from_iterable(map_ordered(_digest_file_images, files)))
 
 
-def _digests_of_file(images):
+def _digest_file_images(images):
     """Return the digests of some images of one file, which is opened once."""
     try:
         with open_picture(images[0].file) as opened:
