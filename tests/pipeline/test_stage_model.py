@@ -94,7 +94,9 @@ def test_a_picture_without_a_guess_is_skipped_with_its_reason_and_named_on_the_p
 def test_a_run_guesses_too_and_its_page_shows_all_pictures(photographs, tmp_path, flyannot):
     folder = write_table(tmp_path / "set", photographs, "")
     out = tmp_path / "run"
-    flyannot("run --data-set F -o O --set select.guess-stages=true", F=folder, O=out, code=0)
+    said = flyannot("run --data-set F -o O --set select.guess-stages=true", F=folder, O=out, code=0).err
+    assert "wrote" in said.partition("[annotate]")[2].partition("4-6: 1 group")[0]
+    assert "7-8: 1 image was left out, because the model has no term" in said
     page = (out / "report.html").read_text()
     assert page.count("data:image/jpeg") >= len(photographs) and "missing" not in page.partition("<script")[0]
     with open_stored_file(out / "features.h5") as stored:

@@ -95,6 +95,7 @@ class Outcome:
     made: bool
     summary: str = ""
     failures: tuple = ()  # (image, reason) of what was skipped
+    also: tuple = ()  # Outcomes of outputs of later steps that were made at the same time
 
 
 class Task:

@@ -64,11 +64,13 @@ class PictureUse(ABC):
     extract : ExtractOptions, how embryos are found, turned and scaled
     stage_ranges : the stage ranges whose images are taken; images of others are left out
     is_rated : whether pictures that contradict their stage range get a warning
+    is_in_run : whether a guess of another stage range is passed over; else the picture is named as skipped
     """
 
     extract: ExtractOptions
     stage_ranges: tuple
     is_rated: ClassVar[bool] = False
+    is_in_run: ClassVar[bool] = False
 
     def load(self, stage_ranges):  # noqa: B027 - some uses need nothing
         """Read what `take` needs for images of some stage ranges, before threads share it."""
@@ -170,7 +172,8 @@ def _read_image(opened, image, uses):
                 if (key := (one.address, use.extract.plane)) not in embryos:
                     picture = opened.read_picture(*key)
                     embryos[key] = RatedEmbryo(Embryo(picture, is_cut_out=use.extract.multiple_embryos))
-                rows.append(_take(use, one, embryos[key], digest))
+                row = _take(use, one, embryos[key], digest)
+                rows += [row] if row else []
             except DataError as error:
                 failures.append((one.name, format_failure(error)))
         made.append((rows, failures))
@@ -210,7 +213,7 @@ def split_photograph(opened, image, options, failures):
 
 
 def _take(use, image, embryo, digest):
-    """Return the PictureRow of one embryo for a PictureUse.
+    """Return the PictureRow of one embryo for a PictureUse, or None if the use passes it over.
 
     image : Image; embryo : RatedEmbryo; digest : str, of the picture file
 
@@ -227,6 +230,8 @@ def _take(use, image, embryo, digest):
         image = replace(image, stage_range=embryo.guess_stage_range(), stage_is_guessed=True)
         warnings.append(QualityWarning("stage range guessed", image.stage_range))
         if image.stage_range not in use.stage_ranges:
+            if use.is_in_run:
+                return None
             raise SkippedImage(f"it looks like {image.stage_range}, which is left out")
     output, more = use.take(image, view)
     if is_rated and not image.stage_is_guessed:
@@ -340,12 +345,13 @@ class PicturesTask(PartsTask):
         parts = self.make_share(execution)
         digests = [part.inputs["images"] for part in parts]
         outcome = self._join(parts)
+        others = []
         with ExitStack() as held:
             for task in self.also:
                 held.enter_context(lock_output(task.path, beside=task.tables))
                 known = [part.with_digests(d) for part, d in zip(task.parts(), digests, strict=True)]
-                task._join(make_missing_parts(make_picture_part, known, execution))
-        return outcome
+                others.append(task._join(make_missing_parts(make_picture_part, known, execution)))
+        return replace(outcome, also=tuple(others))
 
     def _join(self, parts):
         """Join the parts of the output and of its pictures, and return the Outcome.

@@ -30,6 +30,7 @@ def run_steps(plan, execution, only=None):
     InputError
         If nothing can be learned from images of the guessed stage ranges.
     """
+    made_before = {}  # path -> Outcome of an output that an earlier step made
     with cache_digests():
         for name in [only] if only else STEPS:
             made_with = []
@@ -38,7 +39,9 @@ def run_steps(plan, execution, only=None):
                 made_with.append(plan.requests[name].options)
                 log.info("[%s]", name)
                 task = plan.build_task(name)
-                yield name, task, run_task(task, replace(execution, force=True))
+                outcome = run_task(task, replace(execution, force=True))
+                made_before |= {one.path: one for one in outcome.also}
+                yield name, task, outcome if outcome.made else made_before.get(task.path, outcome)
                 if name == "extract" and plan.tables.has_unknown_stages:
                     plan = plan.settled()
                     plan.check()

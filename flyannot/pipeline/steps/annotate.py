@@ -148,23 +148,45 @@ def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=N
         header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
         extract = read_options(stored, ExtractOptions)
         digest = stored.digest
+    usable = images if descriptors else [i for i in images if i.stage_range in ("", *known)]
     others = Counter(image.stage_range for image in images if image.stage_range not in ("", *known))
-    no_term = "left out, because the model has no term for this stage range"
-    counts = {s: pluralise(others[s], "image was", "images were") for s in STAGE_RANGES if s in others}
-    usable = images if descriptors else [i for i in images if i.stage_range not in others]
+    summary = partial(_summarise_suggestions, descriptors, known) if descriptors else summarise_predictions
+    use = SuggestionInRun if descriptors else Annotation
     wanted = tuple(s for s in known if s in (stage_ranges or known))
     return AnnotationTask(
         usable,
         out,
         header,
-        Annotation(extract, wanted, model, digest, header),
+        use(extract, wanted, model, digest, header),
         files=[model, *options.ontology],
         known_digest=_read_images_digest(descriptors) if descriptors else "",
-        summary=summarise_predictions,
+        summary=summary,
         write_beside=partial(_write_beside, out, ids),
-        notes=[f"{s}: {count} {no_term}" for s, count in counts.items()],
+        notes=_without_terms(others),
         tables={out.with_suffix(".csv"): _NEVER_EMPTY} | embryo_table_path(out, header.options),
     )
+
+
+def _without_terms(counts):
+    """Return sentences on the stage ranges that a model has no term for.
+
+    counts : dict, stage range -> number of images
+    """
+    why = "left out, because the model has no term for this stage range"
+    return [
+        f"{s}: {pluralise(counts[s], 'image was', 'images were')} {why}" for s in STAGE_RANGES if s in counts
+    ]
+
+
+def _summarise_suggestions(descriptors, known, out):
+    """Summarise the predictions of a supplied model for a run, and name the stage ranges without terms.
+
+    descriptors : Path of the descriptors of the run; known : the stage ranges that the model has terms for
+    out : Path of the predictions
+    """
+    with open_stored_file(descriptors, "descriptors") as stored:
+        counts = {s: len(stored.read_array(s, "image")) for s in stored.stage_ranges if s not in known}
+    return "\n".join([summarise_predictions(out), *(f"note: {said}" for said in _without_terms(counts))])
 
 
 def _read_images_digest(descriptors):
@@ -247,6 +269,12 @@ class Annotation(PictureUse):
 
     def reuse(self, images):
         return find_known_rows(self.earlier, images)
+
+
+class SuggestionInRun(Annotation):
+    """The use of an embryo by a run that has no terms of its own: a supplied model suggests them."""
+
+    is_in_run: ClassVar[bool] = True
 
 
 def _map_suggestions(loaded, groups, predicted, described, pooled):
