@@ -7,7 +7,6 @@ queries (n_queries, n_features) to values (n_queries, n_terms).  Rows are scaled
 import numpy as np
 
 from flyannot.encode.groups import unit_rows
-from flyannot.terms.feature_rows import cross_products
 from flyannot.terms.folds import look_up_folds
 from flyannot.terms.metrics import TermOutcomes
 
@@ -49,7 +48,7 @@ def fit_rbf_svm(X, Y, rng=None, *, C=_C, gamma=_GAMMA):
 def gaussian_kernel(X, A, gamma):
     """exp(-gamma |x - a|^2) of all rows of X and A."""
     squares = [np.einsum("ij,ij->i", Z, Z, dtype=np.float64) for Z in (X, A)]
-    distances = np.maximum(np.add.outer(*squares) - 2 * cross_products(X, A), 0)
+    distances = np.maximum(np.add.outer(*squares) - 2 * (X @ A.astype(np.float64).T), 0)
     return np.exp(-gamma * distances)
 
 

@@ -12,7 +12,7 @@ from benchmarks.references.p_stable import atoms_beside, build_tables
 from benchmarks.siso import hash_siso
 from flyannot.encode.groups import unit_rows
 from flyannot.sparse.coders import siso
-from flyannot.terms.feature_rows import CholeskyBasis, cross_products, inner_products
+from flyannot.terms.feature_rows import CholeskyBasis, inner_products
 from flyannot.terms.ridge import Ridge
 
 FRACTION = 0.002  # lam of a query y relative to |A y|_inf
@@ -56,7 +56,7 @@ def _siso_encoder(A, rng):
 
     def encode(queries, A):
         if basis is not None:
-            products = cross_products(queries, A[basis.pivots])
+            products = queries @ A[basis.pivots].astype(np.float64).T
             queries = solve_triangular(basis.coordinates[basis.pivots], products.T, lower=True).T
             A = basis.coordinates.astype(np.float32)
         return siso.encode(queries.astype(np.float32), A, FRACTION, tol=_TOL).astype(np.float64)

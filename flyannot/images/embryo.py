@@ -15,7 +15,7 @@ from flyannot.base.quality_warnings import QualityWarning
 from flyannot.files.text_files import open_regular_file
 from flyannot.images.address import split_address, split_rotation
 from flyannot.images.geometry import STANDARD_PX, resize_to_fit
-from flyannot.images.grey_levels import separate_stain, to_luma
+from flyannot.images.grey_levels import separate_stain, to_grey
 from flyannot.images.image_file import decode_plane, explain_decoding_errors, picture_digest
 from flyannot.images.pattern import measure_unevenness, redraw_as_pattern
 from flyannot.images.photograph import cut_out_embryo, find_embryos
@@ -156,7 +156,7 @@ def read_grey(address, *, size_px=STANDARD_PX):
     UnusableImage
         As `PictureFile.read_picture`.
     """
-    return resize_to_fit(_grey_levels(read_picture(address)), size_px)
+    return resize_to_fit(to_grey(read_picture(address)), size_px)
 
 
 class EmbryoView(NamedTuple):
@@ -236,12 +236,7 @@ class Embryo:
         """
         key = levels if self._picture.ndim == 3 else "own", pose is None, is_mirrored
         if key not in self._frames:
-            picture = _grey_levels(self._picture) if levels == "grey" else self._picture
+            picture = to_grey(self._picture) if levels == "grey" else self._picture
             framed = crop_embryo(picture, STANDARD_PX, pose) if pose else resize_to_fit(picture, STANDARD_PX)
             self._frames[key] = np.ascontiguousarray(framed[:, ::-1]) if is_mirrored else framed
         return self._frames[key]
-
-
-def _grey_levels(picture):
-    """Return the grey levels (height, width) of a picture, which may have colours."""
-    return to_luma(picture) if picture.ndim == 3 else picture

@@ -52,6 +52,11 @@ def to_luma(pixels):
     return pixels @ LUMA
 
 
+def to_grey(picture):
+    """Return the grey levels (height, width) of a picture, which may have colours (height, width, 3)."""
+    return to_luma(picture) if picture.ndim == 3 else picture
+
+
 def separate_stain(rgb):
     """Return the grey levels that a picture would have if it showed only the stain.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from flyannot.files.hdf5.pictures import ShownPicture
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.grey_levels import to_luma
+from flyannot.images.grey_levels import to_grey
 from flyannot.images.image_file import explain_decoding_errors
 from flyannot.images.registration import find_outline
 from flyannot.images.unreadable import unreadable_image_error
@@ -21,8 +21,7 @@ def draw_shown(view, *, unevenness=np.nan, stage_odds=None):
     unevenness, stage_odds : as in ShownPicture; None if the stage range was not rated
     """
     odds = np.full(6, np.nan) if stage_odds is None else stage_odds
-    grey = to_luma(view.shown) if view.shown.ndim == 3 else view.shown
-    outline = find_outline(grey.astype(float))
+    outline = find_outline(to_grey(view.shown).astype(float))
     return ShownPicture(encode_jpeg(view.shown), outline, unevenness, odds)
 
 

@@ -14,7 +14,6 @@ from flyannot.base.errors import DataError
 from flyannot.jobs.resources import create_thread_pool
 
 COLUMNS = 1024  # columns that are converted to float64 at once
-_QUERY_COLUMNS = 4096  # the same for the products of few rows and many
 _TILE = 1024  # rows of one task: the order of sums does not depend on the number of threads
 
 
@@ -67,18 +66,6 @@ def inner_products(X, *, mean=0.0, n_threads=1):
         K[rows, start + _TILE :] = K[start + _TILE :, rows].T
         K[rows, rows] = np.tril(K[rows, rows]) + np.tril(K[rows, rows], -1).T
     return K
-
-
-def cross_products(X, A):
-    """Return X A^T, float64 (n_rows_of_X, n_rows_of_A).
-
-    Blocks of columns are converted to float64, so that no whole copy of X is in memory.
-    """
-    products = np.zeros((len(X), len(A)))
-    for start in range(0, A.shape[1], _QUERY_COLUMNS):
-        columns = A[:, start : start + _QUERY_COLUMNS].astype(np.float64)
-        products += X[:, start : start + _QUERY_COLUMNS] @ columns.T
-    return products
 
 
 def feature_weights_from_rows(parts, X, mean):

@@ -172,8 +172,8 @@ def _read_image(opened, image, uses):
                 if (key := (one.address, use.extract.plane)) not in embryos:
                     picture = opened.read_picture(*key)
                     embryos[key] = RatedEmbryo(Embryo(picture, is_cut_out=use.extract.multiple_embryos))
-                row = _take(use, one, embryos[key], digest)
-                rows += [row] if row else []
+                if row := _take(use, one, embryos[key], digest):
+                    rows.append(row)
             except DataError as error:
                 failures.append((one.name, format_failure(error)))
         made.append((rows, failures))

@@ -7,7 +7,7 @@ import numpy as np
 from flyannot.base.errors import FlyannotError
 from flyannot.files.hdf5.pictures import pictures_path, read_picture_row
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.images.grey_levels import to_luma
+from flyannot.images.grey_levels import to_grey
 from flyannot.images.shown import decode_jpeg
 
 
@@ -30,7 +30,7 @@ class StoredPictures:
 
     def find(self, stage_range, columns, i):
         """Return the ShownPicture of the i-th image in a dict of columns, or None if no file has it."""
-        place = self._places.get((stage_range, columns["image"][i], columns["picture_digest"][i]))
+        place = self._find_place(stage_range, columns, i)
         if place is None:
             return None
         stored, row = place
@@ -38,12 +38,16 @@ class StoredPictures:
 
     def has(self, stage_range, columns, i):
         """Return whether a file has the picture of the i-th image in a dict of columns."""
-        return (stage_range, columns["image"][i], columns["picture_digest"][i]) in self._places
+        return self._find_place(stage_range, columns, i) is not None
+
+    def _find_place(self, stage_range, columns, i):
+        """Return the StoredFile that has the picture of an image, and its row there; None if none has it."""
+        return self._places.get((stage_range, columns["image"][i], columns["picture_digest"][i]))
 
 
 @contextmanager
 def open_pictures(*files):
-    """Open the files of pictures that belong to some open files, and yield StoredPictures: a context manager.
+    """Open the files of pictures that belong to some open files, and yield StoredPictures for a `with` block.
 
     They are the files named after these, then all other files of pictures in their folders.
 
@@ -62,5 +66,4 @@ def open_pictures(*files):
 
 def grey_levels(shown):
     """Return the grey levels of a ShownPicture, float32 array (height, width) from 0 to 255."""
-    pixels = decode_jpeg(shown.jpeg)
-    return (to_luma(pixels) if pixels.ndim == 3 else pixels).astype(np.float32)
+    return to_grey(decode_jpeg(shown.jpeg)).astype(np.float32)

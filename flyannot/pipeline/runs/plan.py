@@ -219,7 +219,7 @@ def _make_plan(given, tables, stage_of=None):
     stage_of : dict, name of an image -> stage range that was guessed, or "" if none could be guessed; None
         if no guess was made yet
     """
-    images = tables.images if tables else ()
+    listed = images = tables.images if tables else ()
     if stage_of is not None:
         images = [i if i.stage_range else replace(i, stage_range=stage_of[i.name]) for i in images]
     is_open = tables is None or (stage_of is None and tables.has_unknown_stages)
@@ -236,8 +236,7 @@ def _make_plan(given, tables, stage_of=None):
     configuration = _with_base_options(given, base_model) if base_model else given
     paths = {"model": supplied_model, "dictionary": base_model}
     given_paths = {role: path for role, path in paths.items() if path}
-    of_tables = tables.images if tables else ()
-    requests = _plan_steps(configuration, of_tables, given_paths, not why_no_terms)
+    requests = _plan_steps(configuration, listed, given_paths, not why_no_terms)
     return RunPlan(
         given=given,
         configuration=configuration,

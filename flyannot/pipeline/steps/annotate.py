@@ -162,7 +162,7 @@ def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=N
         known_digest=_read_images_digest(descriptors) if descriptors else "",
         summary=summary,
         write_beside=partial(_write_beside, out, ids),
-        notes=_without_terms(others),
+        notes=() if descriptors else _without_terms(others),  # the summary of a run has them
         tables={out.with_suffix(".csv"): _NEVER_EMPTY} | embryo_table_path(out, header.options),
     )
 
