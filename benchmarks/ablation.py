@@ -24,6 +24,7 @@ from flyannot.files.text_files import read_toml
 from flyannot.images.embryo import read_grey
 from flyannot.images.geometry import resize_image
 from flyannot.pipeline.chain import STEPS
+from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.images import image_columns, sort_images
 from flyannot.pipeline.engine.step import StepRequest
 from flyannot.pipeline.engine.task import Execution, run_task
@@ -137,7 +138,7 @@ def _evaluate_row(configuration, grid):
     evaluation, more = (PixelBaseline, {"grid": grid}) if grid else (CrossValidation, {})
     evaluation = evaluation(
         paths=(scored,),
-        annotations_csv=configuration.data_set,
+        curated=CuratedTerms(configuration.data_set, options["train"].corrections),
         options=options["evaluate"],
         train=options["train"],
         seed=configuration.seed,

@@ -10,6 +10,7 @@ from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.encode.options import PoolOptions
 from flyannot.images.options import ExtractOptions
 from flyannot.jobs.executor import Executor
+from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import AnnotateOptions, LearnOptions
 from flyannot.pipeline.steps.annotate import annotate_task
@@ -39,6 +40,11 @@ class Chain:
             setattr(self, kind, self.folder / f"{kind}.h5")
 
     @property
+    def curated(self):
+        """The CuratedTerms of the data set, not read yet."""
+        return CuratedTerms(self.annotations)
+
+    @property
     def kinds(self):
         """Return a dict: kind -> HDF5 file; the files of pictures beside them are not in it."""
         paths = sorted(self.folder.glob("*.h5"))
@@ -64,7 +70,7 @@ class Chain:
             case "features":
                 return pool_task([self.descriptors], self.dictionary, out, options or POOL, **more)
             case "model":
-                return train_task([self.features], self.annotations, out, options or CLASSIFY, **more)
+                return train_task([self.features], self.curated, out, options or CLASSIFY, **more)
             case "predictions":
                 return annotate_task(self.model, images, out, options or AnnotateOptions())
 

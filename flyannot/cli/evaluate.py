@@ -51,19 +51,20 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
         flyannot evaluate features.h5 embryos/annotations.csv -o scores.json
     """
     from flyannot.pipeline.answers.evaluation import nothing_evaluated_error
+    from flyannot.pipeline.engine.curated_terms import CuratedTerms
     from flyannot.pipeline.engine.task import run_task
     from flyannot.pipeline.steps.evaluate import ScoresTask, build_evaluation, build_model_evaluation
     from flyannot.terms.group_outcomes import read_scores
     from flyannot.terms.table import format_scores
 
     execution = build_execution(run=run)
+    curated = CuratedTerms(annotations, train.corrections, options.roll_up)
     if model:
         _refuse_trained_options()
-        more = options, train.corrections, train.adapt
-        evaluation = build_model_evaluation(model, scored, annotations, *more)
+        evaluation = build_model_evaluation(model, scored, curated, options, train.adapt)
     else:
         evaluation = build_evaluation(
-            scored, annotations, options=options, train=train, seed=seed, stage_ranges=selection.stage_range
+            scored, curated, options=options, train=train, seed=seed, stage_ranges=selection.stage_range
         )
     if json_file:
         run_task(ScoresTask(evaluation, json_file), execution)

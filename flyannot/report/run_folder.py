@@ -17,7 +17,8 @@ from flyannot.files.hdf5.schema import COMMAND_BY_KIND
 from flyannot.files.hdf5.supplied import supplied_digests, supplied_path
 from flyannot.images.address import photograph_name
 from flyannot.pipeline.chain import STEPS
-from flyannot.pipeline.engine.inputs import read_curated_annotations, require_known_chain
+from flyannot.pipeline.engine.curated_terms import CuratedTerms
+from flyannot.pipeline.engine.inputs import require_known_chain
 from flyannot.pipeline.pictures.stored_pictures import StoredPictures, open_pictures
 from flyannot.pipeline.runs.configuration import read_record
 from flyannot.pipeline.runs.learned_tables import FOLDER as TABLES
@@ -172,7 +173,7 @@ def open_run(stack: ExitStack, folder, data_set=None, model=None):
     recorded = record.data_set if record else None
     shown = [files[kind] for kind in (*_SHOWN_KINDS, "descriptors") if kind in files]
     pictures = stack.enter_context(open_pictures(*shown))
-    annotations = read_curated_annotations(data_set)[0] if data_set else read_run_annotations(folder, notes)
+    annotations = CuratedTerms(data_set).annotations if data_set else read_run_annotations(folder, notes)
     if annotations is None:
         notes.append("The run has no curated terms.")
         annotations = Annotations({}, {})

@@ -16,7 +16,8 @@ from flyannot.files.tables import format_table
 from flyannot.images.address import embryo_name, image_path, split_address
 from flyannot.images.embryo import Embryo, open_picture
 from flyannot.images.options import ExtractOptions
-from flyannot.pipeline.engine.inputs import is_imported, read_curated_annotations, read_options
+from flyannot.pipeline.engine.curated_terms import CuratedTerms
+from flyannot.pipeline.engine.inputs import is_imported, read_options
 from flyannot.pipeline.engine.task import write_text_output
 from flyannot.pipeline.models.encoding import build_encoder
 from flyannot.pipeline.runs.learned_tables import read_run_annotations
@@ -213,7 +214,7 @@ class SimilarityIndex:
     def _annotations(self):
         """The curated terms of the named data set; otherwise those that the run learned from."""
         if self._data_set:
-            return read_curated_annotations(self._data_set)[0]
+            return CuratedTerms(self._data_set).annotations
         annotations = read_run_annotations(self.stored.path.absolute().parent)
         if annotations is None:
             raise InputError(

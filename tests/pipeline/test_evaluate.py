@@ -10,6 +10,7 @@ from flyannot.base.errors import DataError, InputError
 from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.jobs.executor import Executor
+from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.task import Execution
 from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
 from flyannot.pipeline.steps.annotate import annotate_task
@@ -28,7 +29,7 @@ METRICS = {"auc", "average_precision", "sensitivity", "specificity", "accuracy",
 
 def evaluation(chain, path=None, options=CLASSIFY, n_folds=3):
     how = {"train": options, "options": EvaluateOptions(folds=n_folds), "seed": 1}
-    return build_evaluation((path or chain.features,), chain.annotations, **how)
+    return build_evaluation((path or chain.features,), chain.curated, **how)
 
 
 def scores(chain, path=None, options=CLASSIFY, n_folds=3, jobs=1):
@@ -77,8 +78,9 @@ def test_scores_are_taken_from_their_file_while_it_is_up_to_date(chain, tmp_path
 def test_the_scores_of_a_model_name_it_and_are_made_as_it_was(own_chain, tmp_path):
     """Evaluate with the options and seed of a model, and refuse other features or terms than it had."""
     make(own_chain.task("model", tmp_path / "m.h5", seed=1))
-    inputs = tmp_path / "m.h5", [own_chain.features], own_chain.annotations, EvaluateOptions(folds=3)
-    found = build_model_evaluation(*inputs)
+    inputs = tmp_path / "m.h5", [own_chain.features]
+    options = EvaluateOptions(folds=3)
+    found = build_model_evaluation(*inputs, own_chain.curated, options)
     with open_stored_file(tmp_path / "m.h5") as stored:
         assert found.model == stored.digest
     result, plain = found.result(), scores(own_chain)
@@ -87,7 +89,7 @@ def test_the_scores_of_a_model_name_it_and_are_made_as_it_was(own_chain, tmp_pat
     with open(own_chain.annotations, "a") as table:
         table.write("nobody,4-6,gap\n")
     with pytest.raises(InputError, match="trained on other annotations"):
-        build_model_evaluation(*inputs)
+        build_model_evaluation(*inputs, own_chain.curated, options)
 
 
 def test_excluded_and_rare_terms_are_listed_with_the_reason_and_enter_no_average(chain, scored):
@@ -112,7 +114,8 @@ def test_a_held_out_test_knows_that_its_genes_are_new(chain, tmp_path):
     rows = chain.annotations.read_text().splitlines()
     table = tmp_path / "seen.csv"
     table.write_text("\n".join(r for r in rows if r.split(",")[0] in seen or r == rows[0]) + "\n")
-    make(train_task([chain.features], table, tmp_path / "m.h5", replace(CLASSIFY, min_groups=3)))
+    options = replace(CLASSIFY, min_groups=3)
+    make(train_task([chain.features], CuratedTerms(table), tmp_path / "m.h5", options))
     new = [i for i in read_images(chain.embryos) if i.gene not in seen]
     make(annotate_task(tmp_path / "m.h5", new, tmp_path / "p.h5", AnnotateOptions()))
     result = scores(chain, tmp_path / "p.h5")

@@ -137,7 +137,7 @@ def test_files_of_one_kind_count_as_one(chain, halves, tmp_path):
     assert_same(tmp_path / "dictionary.h5", chain.dictionary)
     make(pool_task(descriptors, chain.dictionary, tmp_path / "f.h5", POOL))
     assert_same(tmp_path / "f.h5", chain.features)
-    make(train_task(features, chain.annotations, tmp_path / "m.h5", CLASSIFY))
+    make(train_task(features, chain.curated, tmp_path / "m.h5", CLASSIFY))
     assert_same(tmp_path / "m.h5", chain.model)
 
 
@@ -147,4 +147,4 @@ def test_features_pooled_with_different_dictionaries_are_refused(chain, halves, 
     make(learn_task(descriptors[:1], tmp_path / "d.h5", LEARN))
     make(pool_task(descriptors[:1], tmp_path / "d.h5", tmp_path / "f.h5", POOL))
     with pytest.raises(DataError, match="different dictionaries of 4-6"):
-        make(train_task([tmp_path / "f.h5", features[1]], chain.annotations, tmp_path / "m.h5", CLASSIFY))
+        make(train_task([tmp_path / "f.h5", features[1]], chain.curated, tmp_path / "m.h5", CLASSIFY))

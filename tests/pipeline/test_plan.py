@@ -167,7 +167,7 @@ def test_a_plan_opens_no_picture_and_reads_each_table_once(case, built, flyannot
 def test_what_guesses_decide_is_settled_by_the_file_of_descriptors(case, built, own_chain):
     """The stage ranges that were guessed are 4-6 and 11-12; the supplied model knows only the first."""
     plan = plan_run(read_configuration("c.toml"))
-    assert {image.stage_range for image in plan.images} == {""} and plan.curated is None
+    assert {image.stage_range for image in plan.images} == {""} and plan.training_sets is None
     Path("results").mkdir()
     copy(own_chain.folder / "descriptors.made", "results/descriptors.h5")
     settled = plan.settled()

@@ -221,7 +221,7 @@ def test_when_no_image_can_be_read_the_old_file_stays(own_chain):
 def test_force_never_replaces_what_no_step_has_made(own_chain, name):
     path = own_chain.embryos / name
     before = path.read_bytes()
-    evaluation = build_evaluation((own_chain.features,), own_chain.annotations)
+    evaluation = build_evaluation((own_chain.features,), own_chain.curated)
     tasks = [
         lambda: own_chain.task("descriptors", path),
         lambda: own_chain.task("predictions", path),
@@ -382,7 +382,7 @@ def test_a_value_that_was_edited_is_refused_by_whoever_reads_it(own_chain, tmp_p
         file[f"4-6/{edited}"][()] = values.max() - values
     with pytest.raises(DataError, match="digest|not what was written") as caught:
         if made == "scores":
-            build_evaluation((c.predictions,), c.annotations).result()
+            build_evaluation((c.predictions,), c.curated).result()
         else:
             make(c.task(made, out))
     assert caught.value.exit_code == 65 and not out.exists()

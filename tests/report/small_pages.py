@@ -45,10 +45,10 @@ NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
 def make_run(copy):
     """Make a whole run of a copy of the chain: add scores, and the record of the run."""
     options = EvaluateOptions(folds=3)
-    evaluation = build_evaluation([copy.features], copy.annotations, train=CLASSIFY, options=options, seed=1)
+    evaluation = build_evaluation([copy.features], copy.curated, train=CLASSIFY, options=options, seed=1)
     scores = copy.folder / "scores.json"
     run_task(ScoresTask(evaluation, scores), Execution())
-    of_run = RunAnswers(scores, copy.features, copy.embryos)
+    of_run = RunAnswers(scores, copy.features, copy.curated)
     options = AnnotateOptions()
     task = annotate_features_task(copy.model, copy.features, copy.predictions, options, of_run=of_run)
     run_task(task, Execution(force=True))

@@ -120,7 +120,7 @@ def test_the_nested_score_never_sees_the_genes_of_the_fold_that_tests(chain):
 
     def evaluated(nested):
         options = EvaluateOptions(folds=3, nested=nested)
-        evaluation = build_evaluation([chain.features], chain.annotations, train=CLASSIFY, options=options)
+        evaluation = build_evaluation([chain.features], chain.curated, train=CLASSIFY, options=options)
         return evaluation.result()["evaluated"]
 
     outer = evaluated(nested=False)

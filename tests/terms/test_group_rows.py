@@ -12,6 +12,7 @@ from flyannot.files.hdf5.model import read_classifier_name, read_terms
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
 from flyannot.files.hdf5.writing import create_stored_file
+from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.steps.train import train_task
 from flyannot.terms import training_set
 from flyannot.terms.model import fit_model
@@ -67,7 +68,7 @@ def table(collection, tmp_path):
 
 def trained_on(paths, table, out, options, jobs=1):
     """Train a model file; returns its terms and weights."""
-    make(train_task(paths, table, out, options, seed=5), jobs=jobs)
+    make(train_task(paths, CuratedTerms(table), out, options, seed=5), jobs=jobs)
     with open_stored_file(out, "model") as stored:
         assert read_classifier_name(stored, "4-6") == options.method
         return read_terms(stored, "4-6"), stored.read_array("4-6", "model/scorer/weights")

@@ -15,12 +15,11 @@ from shlex import quote
 import numpy as np
 
 from flyannot.base.errors import FlyannotError, InputError
-from flyannot.dataset.paths import find_annotation_table
 from flyannot.files.atomic_file import copy_file
 from flyannot.files.digest import canonical_json, file_digest
 from flyannot.files.hdf5.predictions import write_run_answers
 from flyannot.files.hdf5.reading import StoredFile, open_stored_file
-from flyannot.pipeline.engine.inputs import curated_digests, read_curated_annotations
+from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.terms.answers import read_group_predictions
 from flyannot.terms.group_outcomes import is_cross_validated, outcomes_from_json, read_scores
 from flyannot.terms.training_set import annotated_groups, observed_terms, truth_matrix
@@ -47,14 +46,12 @@ class RunAnswers:
 
     scores : Path of scores.json
     features : Path of the features file that was cross-validated
-    annotations : Path of the table of curated terms, or of its data set folder
-    corrections : Paths of tables of corrections
+    curated : CuratedTerms
     """
 
     scores: Path
     features: Path
-    annotations: Path
-    corrections: tuple = ()
+    curated: CuratedTerms
 
     def inputs(self):
         """Return a dict for the header of the predictions: kind of input -> list of the files' digests.
@@ -69,8 +66,7 @@ class RunAnswers:
                 f"{self.scores} does not exist, and annotated genes get their answers from it",
                 fix="make it first: flyannot run CONFIG --step evaluate",
             )
-        digests = curated_digests(find_annotation_table(self.annotations), self.corrections)
-        digests["scores"] = [file_digest(self.scores)]
+        digests = self.curated.digests | {"scores": [file_digest(self.scores)]}
         previous = _read_previous(self.scores)
         return digests | ({"predictions before": [previous.digest]} if previous.digest else {})
 
@@ -88,7 +84,6 @@ class RunAnswers:
         previous = _read_previous(self.scores)
         previous.warn()
         stored = StoredFile(file, Path(file.filename), header)
-        annotations, _ = read_curated_annotations(self.annotations, corrections=self.corrections)
         margin = header.options["annotate"]["abstain_margin"]
         evaluated = self._evaluated_images()
         for s in stored.stage_ranges:
@@ -106,7 +101,7 @@ class RunAnswers:
                 "answer_threshold": threshold,
                 "held_out": is_held_out,
                 "model_probability": predicted.probability,
-                "curated": _curated_terms(groups, annotations, s, predicted.terms),
+                "curated": _curated_terms(groups, self.curated.annotations, s, predicted.terms),
                 "answer_before": previous.answers_of(s, groups, predicted.terms),
             }
             is_evaluated = np.isfinite(of_terms["auc"])

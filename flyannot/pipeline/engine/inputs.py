@@ -1,24 +1,18 @@
-"""The inputs of a step: files of one kind, curated terms, and the options in the headers of files."""
+"""The inputs of a step: files of one kind, and the options in their headers."""
 
 import logging
 from contextlib import contextmanager
 from pathlib import Path
 
-from flyannot.base.errors import DataError, InputError, did_you_mean, error_message
+from flyannot.base.errors import DataError, InputError, error_message
 from flyannot.base.options import FloatType, IntegerType
 from flyannot.base.stage_ranges import NO_STAGE_RANGE, STAGE_RANGES
-from flyannot.curation.corrections import apply_corrections, describe_changes, read_corrections
-from flyannot.dataset.folder import Annotations, read_annotations
-from flyannot.dataset.ontology import add_parent_terms, read_ontology
-from flyannot.dataset.paths import ANNOTATIONS, find_annotation_table
-from flyannot.files.digest import file_digest, table_digest
 from flyannot.files.hdf5.descriptors import iterate_patches
 from flyannot.files.hdf5.file_cache import open_many
 from flyannot.files.hdf5.header import step_chain
 from flyannot.files.hdf5.reading import damaged_file_error
 from flyannot.images.extract import DescribedPatches
 from flyannot.pipeline.chain import STEPS
-from flyannot.terms.metrics import NOT_ANATOMY
 
 log = logging.getLogger("flyannot")
 
@@ -143,26 +137,6 @@ def read_described_patches(stored, stage_range, start=0, stop=None):
         yield DescribedPatches(descriptors, centres_px, patch_px, n)
 
 
-def refuse_unknown_excluded_terms(terms, annotations, table):
-    """Refuse a term to exclude that no gene has, because it is probably misspelt.
-
-    Terms that `not-anatomy` stands for may be absent.
-
-    Raises
-    ------
-    InputError
-        If no gene has one of the terms.
-    """
-    known = sorted(set().union(*annotations.terms_by_gene.values()) | set(NOT_ANATOMY))
-    for term in terms:
-        if term not in known:
-            raise InputError(
-                f'no gene of {table} has the term "{term}", so it cannot be excluded.'
-                f"{did_you_mean(term, [*known, 'not-anatomy'])}",
-                fix="write --exclude-terms as the table does, in quotes; capitals count",
-            )
-
-
 def require_known_chain(stored):
     """Return the names of the steps that transformed the descriptors of an open file, in order.
 
@@ -248,51 +222,6 @@ def _read_header_options(stored, table, read):
     except (KeyError, TypeError, ValueError, InputError) as error:
         what = f"its header does not say how it was made ({table}: {error_message(error)})"
         raise damaged_file_error(stored.path, what, stored.kind) from error
-
-
-def read_curated_annotations(annotations_csv, *, corrections=(), roll_up=()):
-    """Read the curated terms of a table, and apply corrections and parent terms.
-
-    Parameters
-    ----------
-    annotations_csv : Path of the table or of its data set folder, which may lack the table if there are
-        corrections
-    corrections : paths of tables of corrections
-    roll_up : paths of ontologies, see `read_ontology`; a gene with a term also gets its parent terms
-
-    Returns
-    -------
-    annotations : Annotations
-    sentences : list of str, what the corrections changed
-    """
-    ontology = read_ontology(*roll_up) if roll_up else None
-    names = ontology.names() if ontology else ()
-    table = find_annotation_table(annotations_csv)
-    sentences = []
-    if corrections and _is_absent(table):
-        annotations = Annotations({}, {})
-    else:
-        annotations = read_annotations(table, known=names)
-    if corrections:
-        annotations, changes = apply_corrections(annotations, read_corrections(corrections), table, names)
-        files = ", ".join(path.name for path in corrections)
-        sentences = [f"{files}: {s}" for s in describe_changes(changes)]
-    return (add_parent_terms(annotations, ontology) if ontology else annotations), sentences
-
-
-def _is_absent(table):
-    """Return True if this is the path of the table of a data set folder, and the folder has no such table."""
-    return table.name == ANNOTATIONS and table.parent.is_dir() and not table.exists()
-
-
-def curated_digests(annotations_csv, corrections):
-    """Return a dict for a header, "annotations" and "corrections" -> list of the digests of these tables.
-
-    The key "corrections" is absent if there are none.
-    """
-    has_none = corrections and _is_absent(annotations_csv)
-    digests = {"annotations": [] if has_none else [table_digest(annotations_csv)]}
-    return digests | ({"corrections": [file_digest(path) for path in corrections]} if corrections else {})
 
 
 def has_synthetic_images(columns):

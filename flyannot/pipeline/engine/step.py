@@ -122,6 +122,7 @@ class StepRequest:
     seed : int
     run : Configuration of the run that the step is part of; None for a command by itself
     images : tuple of the Images of the run, as its tables list them
+    curated : CuratedTerms of the run; None if it has none, or for a command by itself
     also : Tasks of later steps whose outputs this step makes from the same opening of the pictures
     """
 
@@ -132,6 +133,7 @@ class StepRequest:
     seed: int = 0
     run: Any = None
     images: tuple = ()
+    curated: Any = None
     also: tuple = ()
 
     @property

@@ -3,7 +3,7 @@
 from flyannot.dataset.paths import ANNOTATIONS, IMAGES, find_table, has_table
 from flyannot.files.atomic_file import copy_file
 from flyannot.files.tables import read_table
-from flyannot.pipeline.engine.inputs import read_curated_annotations
+from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.runs.configuration import read_record
 
 FOLDER = "tables"  # in the output folder of a run
@@ -44,10 +44,10 @@ def read_run_annotations(folder, notes=None):
     if not (corrections or has_table(tables, ANNOTATIONS)):
         return None
     read_record(folder)  # the tables have the names of columns in the record
-    annotations, changes = read_curated_annotations(tables, corrections=corrections)
+    curated = CuratedTerms(tables, tuple(corrections))
     if notes is not None:
-        notes += [f"{sentence}." for sentence in changes]
-    return annotations
+        notes += [f"{sentence}." for sentence in curated.changes]
+    return curated.annotations
 
 
 def list_table_images(folder):

@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
-from flyannot.curation.corrections import apply_corrections, read_corrections
-from flyannot.dataset.folder import Annotations, check_tables
+from flyannot.dataset.folder import check_tables
 from flyannot.dataset.images import name_genes_by_file, read_named_images, select_images
 from flyannot.dataset.ontology import read_ontology
 from flyannot.dataset.paths import ANNOTATIONS as TABLE_OF_TERMS
-from flyannot.dataset.paths import find_annotation_table, has_table
+from flyannot.dataset.paths import has_table
 from flyannot.dataset.table_warnings import raise_errors
 from flyannot.encode.options import PoolOptions
 from flyannot.files.hdf5.reading import open_stored_file
@@ -26,7 +24,8 @@ from flyannot.images.address import photograph_name
 from flyannot.images.extract import choose_stride, count_candidate_patches
 from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.chain import STEPS
-from flyannot.pipeline.engine.inputs import read_options, refuse_unknown_excluded_terms
+from flyannot.pipeline.engine.curated_terms import CuratedTerms
+from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES, StepRequest
 from flyannot.pipeline.models.loaded_model import adapted_options
 from flyannot.pipeline.options import LearnOptions
@@ -46,13 +45,11 @@ class RunTables:
 
     images : tuple of the Images that the run selects
         The stage range is "" if the step `extract` guesses it from the picture.
-    annotations : Annotations, with the corrections; None without curated terms
-    source : path or str, where the annotations come from, for messages
+    curated : CuratedTerms; None without curated terms
     """
 
     images: tuple
-    annotations: Annotations | None = None
-    source: Any = ""
+    curated: CuratedTerms | None = None
 
     @property
     def has_unknown_stages(self):
@@ -74,7 +71,7 @@ class RunPlan:
     supplied_model : Path of the supplied model that suggests terms, because there are none to learn from; or
         None
     base_model : Path of the model that is adapted, or None
-    curated : dict, stage range -> TrainingSet; None if that is not known yet
+    training_sets : dict, stage range -> TrainingSet; None if they are not known yet
     """
 
     given: Configuration
@@ -85,7 +82,7 @@ class RunPlan:
     omitted: str = ""
     supplied_model: Path | None = None
     base_model: Path | None = None
-    curated: Mapping | None = field(default=None, repr=False)
+    training_sets: Mapping | None = field(default=None, repr=False)
 
     def build_task(self, name):
         """Build the Task of a step of the run; all earlier steps must be done.
@@ -141,18 +138,18 @@ class RunPlan:
         options = self.configuration.options
         train = options["train"]
         count_candidate_patches(choose_stride(options["extract"], len(self.images)))
-        if self.tables is None or self.tables.annotations is None:
+        if self.tables is None or self.tables.curated is None:
             return
-        source = self.tables.source
-        refuse_unknown_excluded_terms(train.exclude_terms, self.tables.annotations, source)
-        if self.curated is None:
+        source = self.tables.curated.source
+        self.tables.curated.require_known(train.exclude_terms)
+        if self.training_sets is None:
             return
-        if not self.curated:
+        if not self.training_sets:
             raise InputError(
                 f"no gene of {self.given.data_set} is annotated in {source}",
                 fix="check that genes and stage ranges are spelled alike in both",
             )
-        check_numbers(self.curated, train, options["evaluate"].folds, source)
+        check_numbers(self.training_sets, train, options["evaluate"].folds, source)
 
 
 def plan_run(configuration):
@@ -199,12 +196,13 @@ def _read_tables(configuration):
     if stage_ranges and any(not image.stage_range for image in images):
         stage_ranges = (*stage_ranges, "")
     images = select_images(name_genes_by_file(images), views=select.view, stage_ranges=stage_ranges)
-    table = find_annotation_table(folder)
-    source = table if annotations else " and ".join(path.name for path in corrections)
-    if corrections:
-        annotations = annotations or Annotations({}, {})
-        annotations, _ = apply_corrections(annotations, read_corrections(corrections), table)
-    return RunTables(tuple(images), annotations, source)
+    curated = replace(_find_curated_terms(configuration), listed=annotations)
+    return RunTables(tuple(images), curated if corrections or annotations else None)
+
+
+def _find_curated_terms(configuration):
+    """Return the CuratedTerms of a configuration, which are not read yet."""
+    return CuratedTerms(configuration.data_set, configuration.options["train"].corrections)
 
 
 def _make_plan(given, tables, stage_of=None):
@@ -219,16 +217,16 @@ def _make_plan(given, tables, stage_of=None):
     stage_of : dict, name of an image -> stage range that was guessed, or "" if none could be guessed; None
         if no guess was made yet
     """
-    listed = images = tables.images if tables else ()
+    images = tables.images if tables else ()
     if stage_of is not None:
         images = [i if i.stage_range else replace(i, stage_range=stage_of[i.name]) for i in images]
     is_open = tables is None or (stage_of is None and tables.has_unknown_stages)
     known_stages = {image.stage_range for image in images} - {""}
     possible_stages = set(STAGE_RANGES) if is_open else known_stages
-    curated = supplied_model = base_model = None
-    if not is_open and tables.annotations is not None:
-        curated = build_training_sets(images, tables.annotations, given.options["train"])
-    why_no_terms = _explain_missing_terms(given, curated)
+    training_sets = supplied_model = base_model = None
+    if not is_open and tables.curated is not None:
+        training_sets = build_training_sets(images, tables.curated.annotations, given.options["train"])
+    why_no_terms = _explain_missing_terms(given, training_sets)
     if why_no_terms:
         supplied_model = find_supplied_model(possible_stages)
     else:
@@ -236,7 +234,7 @@ def _make_plan(given, tables, stage_of=None):
     configuration = _with_base_options(given, base_model) if base_model else given
     paths = {"model": supplied_model, "dictionary": base_model}
     given_paths = {role: path for role, path in paths.items() if path}
-    requests = _plan_steps(configuration, listed, given_paths, not why_no_terms)
+    requests = _plan_steps(configuration, tables, given_paths, not why_no_terms)
     return RunPlan(
         given=given,
         configuration=configuration,
@@ -246,22 +244,22 @@ def _make_plan(given, tables, stage_of=None):
         omitted=_describe_omitted_steps(given, requests, why_no_terms),
         supplied_model=supplied_model,
         base_model=base_model,
-        curated=curated,
+        training_sets=training_sets,
     )
 
 
-def _explain_missing_terms(configuration, curated):
+def _explain_missing_terms(configuration, training_sets):
     """Return in words why a run has no curated terms to learn from; "" if it has, or may have, terms.
 
-    `curated` is as in `RunPlan`.
+    `training_sets` is as in `RunPlan`.
     """
     folder = configuration.data_set
     train = configuration.options["train"]
     if folder.is_dir() and not train.corrections and not has_table(folder, TABLE_OF_TERMS):
         return f"{folder} has no {TABLE_OF_TERMS}"
-    if train.min_groups is not None or not curated or can_learn(curated):
+    if train.min_groups is not None or not training_sets or can_learn(training_sets):
         return ""
-    genes = pluralise(count_genes(curated), "gene with images has", "genes with images have")
+    genes = pluralise(count_genes(training_sets), "gene with images has", "genes with images have")
     return (
         f"no term can be learned: only {genes} terms in {folder}, and a term needs {MIN_GENES} genes with "
         f"it and {MIN_GENES} without it in one stage range"
@@ -296,13 +294,13 @@ def _with_base_options(configuration, base_model):
     return replace(configuration, options={**configuration.options, **made, "train": train})
 
 
-def _plan_steps(configuration, images, given, has_terms):
+def _plan_steps(configuration, tables, given, has_terms):
     """Return the StepRequests of a run by the names of the steps, without steps that lack an input.
 
     Parameters
     ----------
     configuration : Configuration that counts
-    images : tuple of Image, as the tables list them
+    tables : RunTables; None if they cannot be read
     given : dict, role of an output -> Path of a file that is used instead of the output of a step
     has_terms : whether there are curated terms to learn from
     """
@@ -321,7 +319,8 @@ def _plan_steps(configuration, images, given, has_terms):
             selection=configuration.options["select"],
             seed=configuration.seed,
             run=configuration,
-            images=images,
+            images=tables.images if tables else (),
+            curated=tables.curated if tables else _find_curated_terms(configuration),
         )
         paths[step.role] = out  # later steps read the last output of a role
     return requests

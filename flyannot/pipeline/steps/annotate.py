@@ -67,10 +67,8 @@ def build_task(request):
     if request.is_in_run and "scores" not in request.inputs:
         return build_suggesting_task(request)
     if request.is_in_run:
-        (features,), (scores,), (annotations,) = (
-            request.inputs[name] for name in ("features", "scores", "annotations")
-        )
-        of_run = RunAnswers(scores, features, annotations, request.run.options["train"].corrections)
+        (features,), (scores,) = (request.inputs[name] for name in ("features", "scores"))
+        of_run = RunAnswers(scores, features, request.curated)
         return annotate_features_task(model, features, request.out, request.options, of_run=of_run)
     stage_ranges = request.selection.stage_range
     if len(sources) == 1 and read_unverified_kind(sources[0]) == "features":

@@ -4,7 +4,6 @@ import logging
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import coverage_notes_from_columns
-from flyannot.dataset.paths import find_annotation_table
 from flyannot.files.atomic_file import write_text
 from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.features import StoredFeatures
@@ -23,14 +21,12 @@ from flyannot.files.hdf5.writing import describe_changes
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.answers.answers_of_run import snapshot_previous_run
 from flyannot.pipeline.answers.evaluation import describe_adaptation, describe_curation_effect
+from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
-    curated_digests,
     has_synthetic_images,
     open_compatible,
-    read_curated_annotations,
     read_options,
-    refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.task import Execution, Outcome, ProgressCount, Task
 from flyannot.pipeline.models.loaded_model import adapted_options, load_base_models
@@ -61,36 +57,36 @@ _INPUTS = {name: name for name in ("annotations", "corrections", BASE_MODEL)} | 
 def build_task(request):
     """Build the Task that scores the model of a run, for a StepRequest."""
     (model,) = request.inputs["model"]
-    (annotations,) = request.inputs["annotations"]
-    train = request.run.options["train"]
-    more = request.options, train.corrections, train.adapt
-    evaluation = build_model_evaluation(model, request.inputs["features"], annotations, *more)
+    curated = request.curated
+    if request.options.roll_up:
+        curated = replace(curated, roll_up=request.options.roll_up, listed=None)
+    more = request.options, request.run.options["train"].adapt
+    evaluation = build_model_evaluation(model, request.inputs["features"], curated, *more)
     return ScoresTask(evaluation, request.out, partial(snapshot_previous_run, request.out))
 
 
-def build_evaluation(paths, annotations_csv, **more):
+def build_evaluation(paths, curated, **more):
     """Build the CrossValidation of features files, or the HeldOutTest of a predictions file.
 
     Parameters
     ----------
     paths : Paths of the files, all of one kind
-    annotations_csv : Path of the table of curated terms, or of its data set folder
+    curated : CuratedTerms
     more : other fields of `Evaluation`
     """
     evaluation = HeldOutTest if read_file_kind(paths[0]) == "predictions" else CrossValidation
-    return evaluation(paths=tuple(paths), annotations_csv=annotations_csv, **more)
+    return evaluation(paths=tuple(paths), curated=curated, **more)
 
 
-def build_model_evaluation(model, paths, annotations_csv, options, corrections=(), adapt=None):
+def build_model_evaluation(model, paths, curated, options, adapt=None):
     """Build the CrossValidation that tests how a model was trained: with its data, options and seed.
 
     Parameters
     ----------
     model : Path of the model file
     paths : Paths of the features files on which it was trained
-    annotations_csv : Path of the table of curated terms, or of its data set folder
+    curated : CuratedTerms
     options : EvaluateOptions
-    corrections : Paths of tables of corrections
     adapt : Path of the model that was adapted, or None
 
     Raises
@@ -104,19 +100,18 @@ def build_model_evaluation(model, paths, annotations_csv, options, corrections=(
         digest = stored.digest
         train = read_options(stored, TrainOptions)
         stage_ranges = tuple(stored.options["train"]["stage_ranges"])
-    annotations_csv = find_annotation_table(annotations_csv)
     base = content_digests([resolve_model_path(adapt)]) if adapt else []
     named = {"features": content_digests(paths), "corrections": [], BASE_MODEL: base}
-    named |= curated_digests(annotations_csv, corrections)
+    named |= curated.digests
     for role, digests in named.items():
         if sorted(inputs.get(role, [])) != sorted(digests):
             raise InputError(
                 f"{model} was trained on other {role}, so the scores would belong to another model",
                 fix=f"name the {role} that it was trained on, or leave out --model",
             )
-    train = replace(train, corrections=corrections, adapt=adapt)
+    train = replace(train, corrections=curated.corrections, adapt=adapt)
     more = {"train": train, "options": options, "seed": seed, "stage_ranges": stage_ranges, "model": digest}
-    return CrossValidation(paths=tuple(paths), annotations_csv=annotations_csv, **more)
+    return CrossValidation(paths=tuple(paths), curated=curated, **more)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +119,7 @@ class Evaluation:
     """The base class of evaluations of features and of predictions.
 
     paths : tuple of paths of the files to score
-    annotations_csv : Path of the table or of its data set folder
+    curated : CuratedTerms
     train : TrainOptions
     options : EvaluateOptions
     seed : int
@@ -133,33 +128,26 @@ class Evaluation:
     """
 
     paths: tuple
-    annotations_csv: Path
+    curated: CuratedTerms
     train: TrainOptions = TrainOptions()
     options: EvaluateOptions = EvaluateOptions()
     seed: int = 0
     stage_ranges: tuple = ()
     model: str | None = None
 
-    def __post_init__(self):
-        object.__setattr__(self, "annotations_csv", find_annotation_table(self.annotations_csv))
-
     def input_digests(self):
         """Return the digests of the files to score."""
         return content_digests(self.paths)
 
-    def with_chosen_options(self, annotations=None):
-        """Return a copy in which options without a value get one that fits the numbers of annotated groups.
-
-        annotations : Annotations; None to read them
-        """
+    def with_chosen_options(self):
+        """Return a copy in which open options get a value that fits the numbers of annotated groups."""
         return self
 
-    def score(self, annotations, execution):
+    def score(self, execution):
         """Score the terms; a subclass defines it.
 
         Parameters
         ----------
-        annotations : Annotations
         execution : Execution
 
         Returns
@@ -191,30 +179,22 @@ class Evaluation:
         InputError
             If no gene is annotated.
         """
-        annotations, changes = self.read_annotations()
-        refuse_unknown_excluded_terms(self.train.exclude_terms, annotations, self.annotations_csv)
-        chosen = self.with_chosen_options(annotations)
-        result = chosen.score(annotations, execution or Execution())
+        self.curated.require_known(self.train.exclude_terms)
+        chosen = self.with_chosen_options()
+        result = chosen.score(execution or Execution())
         if result is None:
             raise InputError(
-                f"no gene of {self.paths[0]} is annotated in {self.annotations_csv}",
+                f"no gene of {self.paths[0]} is annotated in {self.curated.source}",
                 fix="check that genes and stage ranges are spelled alike in both",
             )
-        result["notes"] += changes
+        result["notes"] += self.curated.changes
         return add_confidence(result) | {"model": self.model, "made_from": chosen.made_from()}
-
-    def read_annotations(self):
-        """Return the Annotations, and sentences on what corrections changed."""
-        train, options = self.train, self.options
-        return read_curated_annotations(
-            self.annotations_csv, corrections=train.corrections, roll_up=options.roll_up
-        )
 
     def made_from(self):
         """Return all that the scores depend on: digests of the inputs, and options."""
         return {
             "scored": self.input_digests(),
-            **curated_digests(self.annotations_csv, self.train.corrections),
+            **self.curated.digests,
             **({BASE_MODEL: content_digests([self.train.adapt])} if self.train.adapt else {}),
             "train": self.train.to_header(),
             "evaluate": self.options.to_header(),
@@ -257,25 +237,24 @@ class CrossValidation(Evaluation):
         with self.open_features() as loaded:
             return {s: columns for s, (columns, _) in loaded.items()}
 
-    def with_chosen_options(self, annotations=None):
+    def with_chosen_options(self):
         train, options = adapted_options(self.train), self.options
         if train.min_groups is None or options.folds is None:
-            annotations = annotations or self.read_annotations()[0]
-            enough = default_min_groups(self.read_columns(), annotations, train.exclude_terms)
+            enough = default_min_groups(self.read_columns(), self.curated.annotations, train.exclude_terms)
             train = replace(train, min_groups=train.min_groups or enough)
             options = replace(options, folds=options.folds or enough)
         return replace(self, train=train, options=options)
 
-    def score(self, annotations, execution):
+    def score(self, execution):
         with self.open_features() as loaded, limit_blas_threads():
-            return self._cross_validate_all(loaded, annotations, execution)
+            return self._cross_validate_all(loaded, execution)
 
-    def _cross_validate_all(self, loaded, annotations, execution):
+    def _cross_validate_all(self, loaded, execution):
         """Cross-validate all stage ranges with one split of all genes; the result is as in `score`.
 
         loaded : dict, as `open_features` yields; the other parameters are as in `score`
         """
-        train, options = self.train, self.options
+        train, options, annotations = self.train, self.options, self.curated.annotations
         n_folds = options.folds or ENOUGH_GROUPS
         bases = {}
         if train.adapt:
@@ -338,7 +317,8 @@ class HeldOutTest(Evaluation):
     in `train`, only `exclude_terms` and `corrections` are used.
     """
 
-    def score(self, annotations, execution):
+    def score(self, execution):
+        annotations = self.curated.annotations
         outcomes = {}
         evaluated = {}
         n_seen = 0
@@ -471,7 +451,7 @@ class ScoresTask(Task):
 
     def __init__(self, evaluation, json_file, scores_before=lambda made_now: None):
         train = evaluation.train
-        inputs = (*evaluation.paths, evaluation.annotations_csv, *train.corrections)
+        inputs = (*evaluation.paths, evaluation.curated.table, *evaluation.curated.corrections)
         inputs += (train.adapt,) if train.adapt else ()
         super().__init__(json_file, inputs)
         self._evaluation = evaluation

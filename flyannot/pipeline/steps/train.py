@@ -9,20 +9,17 @@ from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import coverage_notes_from_columns
-from flyannot.dataset.paths import find_annotation_table
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import StoredFeatures
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import BASE_MODEL, write_model
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.jobs.resources import limit_blas_threads
+from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
-    curated_digests,
     digests_by_path,
     open_compatible,
-    read_curated_annotations,
-    refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
 from flyannot.pipeline.models.loaded_model import StageRangeModel, adapted_options, load_base_models
@@ -39,17 +36,18 @@ log = logging.getLogger("flyannot")
 def build_task(request):
     """Build the Task that trains models, for a StepRequest of `flyannot train`."""
     (annotations,) = request.inputs["annotations"]
+    curated = request.curated or CuratedTerms(annotations, request.options.corrections)
     more = {"seed": request.seed, "stage_ranges": request.selection.stage_range}
-    return train_task(request.inputs["features"], annotations, request.out, request.options, **more)
+    return train_task(request.inputs["features"], curated, request.out, request.options, **more)
 
 
-def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=None):
+def train_task(paths, curated, out, options, *, seed=0, stage_ranges=None):
     """Build the task that trains one model per stage range.
 
     Parameters
     ----------
     paths : list of Path of features files, which count as one
-    annotations_csv : Path of the table or of its data set folder
+    curated : CuratedTerms, with the corrections of the options
     out : Path of the model file
     options : TrainOptions
     seed : int
@@ -59,33 +57,31 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     -------
     task : Task; it raises an InputError if no term of any stage range can be trained
     """
-    annotations_csv = find_annotation_table(annotations_csv)
     options = adapted_options(options)
     with open_compatible(paths, "features") as files:
-        annotations, changes = read_curated_annotations(annotations_csv, corrections=options.corrections)
-        refuse_unknown_excluded_terms(options.exclude_terms, annotations, annotations_csv)
+        curated.require_known(options.exclude_terms)
         chosen = choose_stage_ranges(files, stage_ranges)
         if options.min_groups is None:
             columns = {s: StoredFeatures(files, s).columns for s in chosen}
-            enough = default_min_groups(columns, annotations, options.exclude_terms)
+            enough = default_min_groups(columns, curated.annotations, options.exclude_terms)
             options = replace(options, min_groups=enough)
         digests = digests_by_path(files)
         made_with = files[0].options | {"train": options.to_header() | {"stage_ranges": chosen}}
         made_of = {"features": list(digests.values())}
-        made_of |= curated_digests(annotations_csv, options.corrections)
+        made_of |= curated.digests
         base, _ = load_base_models(options.adapt, files)
         made_of |= {BASE_MODEL: base} if base else {}
         header = Header("model", made_with, made_of, seed)
 
     def make(execution):
-        for sentence in changes:
+        for sentence in curated.changes:
             log.info("note: %s", sentence)
         with open_compatible(paths, "features", digests=digests) as files:
             _, bases = load_base_models(options.adapt, files)
-            trained = _train(files, annotations, chosen, options, seed, execution, bases)
+            trained = _train(files, curated.annotations, chosen, options, seed, execution, bases)
             if not any(learned.terms for learned in trained.values()):
                 raise InputError(
-                    f"no term can be trained from {annotations_csv} and {paths[0]}",
+                    f"no term can be trained from {curated.source} and {paths[0]}",
                     fix="lower min-groups, or check that genes are spelled alike in both",
                 )
             with create_stored_file(out, header) as file:
@@ -105,7 +101,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         ]
         return Outcome(out, True, "\n".join(summary))
 
-    made_from = [*paths, annotations_csv, *options.corrections, *filter(None, [options.adapt])]
+    made_from = [*paths, curated.table, *options.corrections, *filter(None, [options.adapt])]
     return FileTask(out, header, make, made_from)
 
 

@@ -1,0 +1,104 @@
+"""The curated terms of a data set: a table of annotations, after corrections."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from flyannot.base.errors import InputError, did_you_mean
+from flyannot.curation.corrections import apply_corrections, describe_changes, read_corrections
+from flyannot.dataset.folder import Annotations, read_annotations
+from flyannot.dataset.ontology import add_parent_terms, read_ontology
+from flyannot.dataset.paths import ANNOTATIONS, find_annotation_table
+from flyannot.files.digest import file_digest, table_digest
+from flyannot.terms.metrics import NOT_ANATOMY
+
+
+@dataclass(frozen=True)
+class CuratedTerms:
+    """The curated terms of a data set. Tables are read once, when the terms are first asked for.
+
+    folder_or_table : Path of the table of annotations, or of its data set folder
+        The folder may lack the table if there are corrections.
+    corrections : Paths of tables of corrections
+    roll_up : Paths of ontologies, see `read_ontology`; a gene with a term also gets its parent terms
+    listed : Annotations of the table without corrections; None to read the table
+    """
+
+    folder_or_table: Path
+    corrections: tuple = ()
+    roll_up: tuple = ()
+    listed: Annotations | None = None
+
+    @cached_property
+    def table(self):
+        """The Path of the table of annotations."""
+        return find_annotation_table(self.folder_or_table)
+
+    @property
+    def source(self):
+        """The table, or the names of the tables of corrections if there is no other table, for messages."""
+        return " and ".join(path.name for path in self.corrections) if self._lacks_table else self.table
+
+    @property
+    def annotations(self):
+        """The Annotations after corrections, with parent terms."""
+        return self._read[0]
+
+    @property
+    def changes(self):
+        """What the corrections changed, a list of sentences."""
+        return self._read[1]
+
+    @cached_property
+    def digests(self):
+        """A dict for headers: "annotations" and "corrections" -> list of the digests of these tables.
+
+        The key "corrections" is absent if there are none.
+        """
+        digests = {"annotations": [] if self._lacks_table else [table_digest(self.table)]}
+        corrections = [file_digest(path) for path in self.corrections]
+        return digests | ({"corrections": corrections} if corrections else {})
+
+    def require_known(self, terms):
+        """Check that some gene has each of these terms, of which one that none has is probably misspelt.
+
+        Terms that `not-anatomy` stands for may be absent.
+
+        Raises
+        ------
+        InputError
+            If no gene has one of the terms.
+        """
+        known = sorted(set().union(*self.annotations.terms_by_gene.values()) | set(NOT_ANATOMY))
+        for term in terms:
+            if term not in known:
+                raise InputError(
+                    f'no gene of {self.source} has the term "{term}", so it cannot be excluded.'
+                    f"{did_you_mean(term, [*known, 'not-anatomy'])}",
+                    fix="write --exclude-terms as the table does, in quotes; capitals count",
+                )
+
+    @cached_property
+    def _lacks_table(self):
+        """Whether the data set folder has no table, and there are corrections instead."""
+        table = self.table
+        is_absent = table.name == ANNOTATIONS and table.parent.is_dir() and not table.exists()
+        return bool(self.corrections) and is_absent
+
+    @cached_property
+    def _read(self):
+        """The Annotations, and the sentences on what the corrections changed."""
+        ontology = read_ontology(*self.roll_up) if self.roll_up else None
+        names = ontology.names() if ontology else ()
+        annotations = self.listed
+        if annotations is None and self._lacks_table:
+            annotations = Annotations({}, {})
+        elif annotations is None:
+            annotations = read_annotations(self.table, known=names)
+        sentences = []
+        if self.corrections:
+            corrections = read_corrections(self.corrections)
+            annotations, changes = apply_corrections(annotations, corrections, self.table, names)
+            files = ", ".join(path.name for path in self.corrections)
+            sentences = [f"{files}: {s}" for s in describe_changes(changes)]
+        return (add_parent_terms(annotations, ontology) if ontology else annotations), sentences
