@@ -27,7 +27,6 @@ from flyannot.dataset.importers import source_tables, vectors, wu2016
 from flyannot.dataset.ontology import find_parent_terms, read_ontology
 from flyannot.files.digest import add_digest
 from flyannot.files.hdf5 import concatenation, description, dictionary, header, model, predictions, reading
-from flyannot.files.matrix import open_matrix
 from flyannot.files.text_files import read_json
 from flyannot.images.embryo import Embryo, open_picture, read_picture
 from flyannot.images.options import ExtractOptions
@@ -179,13 +178,6 @@ def npy(shape="(3, 3)", dtype="<f8", order="False", padding=0, content=b""):
     """Return a NumPy file with any header."""
     head = f"{{'descr': {dtype!r}, 'fortran_order': {order}, 'shape': {shape}, }}{' ' * padding}\n".encode()
     return b"\x93NUMPY\x02\x00" + struct.pack("<I", len(head)) + head + content
-
-
-SHAPES = ("(1000000000, 1000)", "(1, 1000000000)", "(2**99999999, 3)", f"({'9' * 4000}, 9)", 9000 * "(")
-NPY = {shape[:20]: lambda n, shape=shape: npy(shape) for shape in SHAPES} | {
-    "a long header": lambda n: npy(padding=n * MB),
-    "a header that claims": lambda n: b"\x93NUMPY\x02\x00\xff\xff\xff\xff{",
-}
 
 
 npz = partial(written, np.savez_compressed)  # a function of arrays by name
@@ -469,7 +461,6 @@ BOMBS = {
     **bombs_of("record", RECORD, (lambda path: read_record(path.parent),), TOML),
     **bombs_of("obo", "t.obo", (lambda path: find_parent_terms(read_ontology(path), ["a"]),), OBO),
     **bombs_of("obo.gz", "t.obo", (lambda path: find_parent_terms(read_ontology(path), ["a"]),), pack(OBO)),
-    **bombs_of("npy", "t.npy", (open_matrix,), NPY),
     **bombs_of("npz", "t.npz", (vectors.read_vectors,), NPZ),
     **bombs_of("patterns", "t.npz", (wu2016.read_patterns,), PATTERNS),
     **bombs_of("png", "t.png", (pictures,), PNG),

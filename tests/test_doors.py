@@ -33,7 +33,6 @@ DOORS = {
         *(f"images/{name}_file.py" for name in ("pillow", "tiff", "microscope")),
     ),
     "arrays": ("dataset/importers/vectors.py",),
-    "matrices": ("files/matrix.py",),
     "bytes for a digest": ("files/digest.py",),
     "outputs": ("files/atomic_file.py",),
 }

@@ -12,7 +12,6 @@ log = logging.getLogger("flyannot")
 
 # In the order of development.  HDF5 sorts names as text (11-12 before 4-6): loop over this instead.
 STAGE_RANGES = ("1-3", "4-6", "7-8", "9-10", "11-12", "13-16")
-NO_STAGE_RANGE = "all"  # takes the place of a stage range in files that are made from a matrix
 
 _LAST_STAGES = {name: int(name.partition("-")[2]) for name in STAGE_RANGES} | {"13-16": 17}
 _STAGES = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?", re.ASCII)

@@ -9,7 +9,7 @@ from flyannot import __version__
 from flyannot.cli.shared.exit_codes import run_click_group
 from flyannot.cli.shared.help_page import LazyGroup
 from flyannot.cli.steps import build_step_command
-from flyannot.pipeline.chain import CODE, STEPS
+from flyannot.pipeline.chain import STEPS
 
 # Purpose -> name of a command -> (module of this package, or any "module:attribute"; description).
 COMMANDS: dict = {
@@ -50,7 +50,7 @@ def build_command_table():
     listed = [name for commands in COMMANDS.values() for name in commands]
     steps = {
         step.name: (partial(build_step_command, step), step.about)
-        for step in (*STEPS.values(), CODE)
+        for step in STEPS.values()
         if step.name not in listed
     }
     return COMMANDS | {"Steps": steps}

@@ -58,8 +58,10 @@ def count_cells(grid, patch_px):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoderOptions(Options):
-    """Options of sparse coding over a dictionary."""
+class PoolOptions(Options):
+    """Options of coding and pooling patches."""
+
+    table: ClassVar[str] = "pool"
 
     coder: str = option(
         "cd",
@@ -71,28 +73,9 @@ class CoderOptions(Options):
     tol: float = option(
         1e-4,
         FloatType(above=0),
-        "Largest duality gap of a code, relative to half the squared norm of its patch or row.",
+        "Largest duality gap of a code, relative to half the squared norm of its patch.",
         more=True,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CodeOptions(CoderOptions):
-    """Options of coding the rows of a matrix."""
-
-    table: ClassVar[str] = "code"
-
-    lam: float | None = option(
-        None, FloatType(above=0), "Weight of the L1 norm.", stands_for="as in learning the dictionary"
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PoolOptions(CoderOptions):
-    """Options of coding and pooling patches."""
-
-    table: ClassVar[str] = "pool"
-
     grid: tuple = option(
         ((1, 1),), GridType(), "Cells laid over the image, as in 2x4; several grids as in 1x1+2x4."
     )

@@ -18,7 +18,7 @@ from flyannot.estimators.image_patches import ImagePatches, dense_blocks, valida
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.jobs.resources import available_cpus
-from flyannot.pipeline.engine.inputs import choose_stage_range, dictionary_lam, has_positive_codes
+from flyannot.pipeline.engine.inputs import choose_stage_range, dictionary_lam
 from flyannot.sparse.coders import find_coder, gram_for
 from flyannot.sparse.coders.blocks import Codes
 from flyannot.sparse.coders.omp import encode_omp
@@ -216,17 +216,14 @@ class SparseCoder(BaseSparseCoder):
         ----------
         path : path of the HDF5 file
         stage_range : str, such as "4-6", optional
-            The file has one dictionary for each stage range.  It has only one if it was learned from a
-            matrix or from pictures of one stage range.
+            The file has one dictionary for each stage range.  It is needed only if there are several.
         options : parameters of `SparseCoder`
-            Without `alpha`, the lam of the file is used.  Without `positive_code`, codes are not negative if
-            the dictionary was learned with such codes.
+            Without `alpha`, the lam of the file is used.
         """
         chosen = [] if stage_range is None else [parse_stage_range(stage_range)]
         with open_stored_file(Path(path), "dictionary") as stored:
             D = read_dictionary(stored, choose_stage_range(stored, chosen))
-            learned = {"alpha": dictionary_lam(stored), "positive_code": has_positive_codes(stored)}
-            return cls(D, **(learned | options))
+            return cls(D, **({"alpha": dictionary_lam(stored)} | options))
 
     def fit(self, X: ImagePatches | ArrayLike, y: object = None) -> Self:
         """Validate X and, if no dictionary was given, take its rows as atoms, scaled to norm 1; y is ignored.

@@ -23,7 +23,6 @@ EXPORTERS = {
             "anndata": "flyannot.export.data_frames:write_features_anndata",
         },
     ),
-    "codes": Registry("format of codes", {"npz": "flyannot.export.arrays:write_codes_npz"}),
     "dictionary": Registry("format of dictionaries", {"npz": "flyannot.export.arrays:write_dictionary_npz"}),
 }
 

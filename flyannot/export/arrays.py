@@ -3,7 +3,6 @@
 import numpy as np
 
 from flyannot.base.quality_warnings import format_warnings
-from flyannot.files.hdf5.codes import read_codes
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
@@ -14,14 +13,6 @@ def write_dictionary_npz(stored, stage_ranges, path):
     """Write an npz file with an array of atoms (n_atoms, n_features) for each stage range, under its name."""
     with open(path, "wb") as file:
         np.savez(file, **{s: read_dictionary(stored, s) for s in stage_ranges})
-
-
-def write_codes_npz(stored, stage_ranges, path):
-    """Write the codes of a matrix as an npz file that `scipy.sparse.load_npz` reads, a CSR matrix."""
-    from scipy.sparse import save_npz
-
-    with open(path, "wb") as file:
-        save_npz(file, read_codes(stored, stage_ranges[0]), compressed=False)
 
 
 def write_features_csv(stored, stage_ranges, path):

@@ -6,7 +6,7 @@ report then include it. The steps of flyannot itself are described below, so tha
 """
 
 from flyannot.base.registry import Registry
-from flyannot.encode.options import CodeOptions, PoolOptions
+from flyannot.encode.options import PoolOptions
 from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES, Step, StepInput
 from flyannot.pipeline.options import (
@@ -70,8 +70,7 @@ LEARN_DICT = Step(
     help="""Learn one dictionary per stage range, or one that they share.
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one); the output goes to
-    `flyannot pool`. DESCRIPTORS may also be a matrix of your own in NumPy's format, X.npy, with samples in
-    rows: one dictionary is then learned for `flyannot code`.
+    `flyannot pool`.
 
     Every epoch prints a line, and with -v also its objective, gap and non-zeros, which are written to
     NAME.trace.csv beside the output. Interrupted learning continues after the last finished epoch, or with
@@ -81,7 +80,6 @@ LEARN_DICT = Step(
     \b
     Example:
         flyannot learn-dict descriptors.h5 -o dictionary.h5 --n-atoms 500
-        flyannot learn-dict X.npy -o atoms.h5 --n-atoms 100
     """,
 )
 
@@ -107,29 +105,6 @@ POOL = Step(
     Example:
         flyannot pool descriptors.h5 dictionary.h5 -o features.h5 --grid 2x4
         flyannot pool embryos dictionary.h5 -o features.h5 --grid 2x4
-    """,
-)
-
-CODE = Step(  # no step of a run, and so not in STEPS
-    name="code",
-    about="Code the rows of a matrix over a dictionary.",
-    options=CodeOptions,
-    reads=(StepInput("matrix", "matrix"), StepInput("dictionary", "dictionary")),
-    makes="codes.h5",
-    kind="codes",
-    task="flyannot.pipeline.commands.code_matrix:build_task",
-    selects=("stage_range",),
-    has_workers=True,
-    help="""Write every row of a matrix as a sum of a few atoms.
-
-    MATRIX is a file in NumPy's format, X.npy, with samples in rows, which are read as they are needed.
-    DICTIONARY comes from `flyannot learn-dict`. The output has a sparse matrix of codes, one row for each
-    row of MATRIX; `flyannot export --to npz` converts it for SciPy. The codes equal those of the estimator
-    SparseCoder. A dictionary learned with --positive codes gives codes that are not negative.
-
-    \b
-    Example:
-        flyannot code X.npy atoms.h5 -o codes.h5
     """,
 )
 

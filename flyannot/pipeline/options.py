@@ -20,7 +20,7 @@ from flyannot.base.options import (
 )
 from flyannot.base.stage_ranges import StageRangeType
 from flyannot.base.views import ViewType
-from flyannot.sparse.learners import LEARNERS, check_takes_positive
+from flyannot.sparse.learners import LEARNERS
 from flyannot.terms.options import TermsType
 
 N_ATOMS = 1000  # default if there are enough patches
@@ -180,7 +180,7 @@ class LearnOptions(Options):
         WordOrType(IntegerType(), "all", "auto"),
         "Learn each dictionary from at most this many patches, drawn at random. With auto, patches are added "
         "in 16 parts until doubling their number gains less than --tol.",
-        stands_for="100,000; all with --data-parallel, and all rows of a matrix",
+        stands_for="100,000; all with --data-parallel",
     )
     shared: bool = option(
         False, FlagType(), "Learn one dictionary from all stage ranges, instead of one for each."
@@ -189,14 +189,7 @@ class LearnOptions(Options):
         None,
         FloatType(above=0),
         "Weight of the L1 norm.",
-        stands_for="1.2 / sqrt(128), about 0.106; 1.2 / sqrt(number of columns) for a matrix",
-    )
-    positive: tuple = option(
-        (),
-        TupleType(ChoiceType(("codes", "atoms"))),
-        "Exclude negative codes, or negative numbers in atoms (repeatable). For a matrix and the learners "
-        "scc, ol and modl.",
-        more=True,
+        stands_for="1.2 / sqrt(128), about 0.106",
     )
     data_parallel: int | None = option(
         None,
@@ -240,24 +233,14 @@ class LearnOptions(Options):
                 f"the learner {self.learner} cannot learn data-parallel",
                 fix=f"leave out --data-parallel and --max-patches auto, or use --learner {able}",
             )
-        if self.positive and self.data_parallel:
-            raise InputError(
-                "data-parallel learning cannot exclude negative values",
-                fix="leave out --positive, or learn in memory",
-            )
-        if self.positive:
-            check_takes_positive(self.learner)
 
-    def resolve(self, n_columns=None):
-        """Return a copy with values for `lam`, `n_epochs` and `max_patches`: the defaults if none were given.
-
-        n_columns : int, the number of columns of a matrix; None for patches, also those with intensity
-        """
+    def resolve(self):
+        """Return a copy in which `lam`, `n_epochs` and `max_patches` have defaults if none were given."""
         from flyannot.sparse.fit import default_lam  # numba would slow `--help`
 
         n_epochs = self.n_epochs or LEARNERS[self.learner].default_n_epochs(self.settings())
-        most = self.max_patches or ("all" if self.data_parallel or n_columns else ENOUGH_PATCHES)
-        lam = self.lam or float(default_lam(n_columns or 128))
+        most = self.max_patches or ("all" if self.data_parallel else ENOUGH_PATCHES)
+        lam = self.lam or float(default_lam(128))  # also of patches with intensity
         return replace(self, lam=lam, n_epochs=n_epochs, max_patches=most)
 
     def to_header(self):

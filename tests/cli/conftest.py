@@ -6,11 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flyannot.base.stage_ranges import NO_STAGE_RANGE
 from flyannot.cli import group
-from flyannot.files.hdf5.dictionary import write_dictionary
-from flyannot.files.hdf5.header import Header
-from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.pipeline.runs.configuration import build_configuration, write_record
 from tests.conftest import ROOT
 
@@ -32,10 +28,6 @@ def examples(chain, tmp_path_factory):
     shutil.copytree(chain.folder, folder / "results", ignore=shutil.ignore_patterns("embryos"))
     names = ["a.png", "b.png"]
     np.savez(folder / "network.npz", image=names, gene=names, stage_range=["4-6"] * 2, vector=np.eye(2))
-    np.save(folder / "X.npy", np.random.default_rng(0).random((200, 16)))
-    header = Header("dictionary", {"learn-dict": {"lam": 0.1, "positive": []}}, {})
-    with create_stored_file(folder / "atoms.h5", header) as file:
-        write_dictionary(file, NO_STAGE_RANGE, np.eye(16), [], n_patches=0)
     (folder / "fbbt.obo").write_text("[Term]\nid: FBbt:1\nname: gut\n")
     (folder / "fbdv.obo").write_text("[Term]\nid: FBdv:1\nname: embryonic stage 1\n")
     for name in ("anna.csv", "ben.csv", "corrections.csv"):

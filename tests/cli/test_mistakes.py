@@ -9,11 +9,9 @@ import pytest
 from PIL import Image
 
 from flyannot.pipeline.engine.failures import NAME as FAILURES
-from flyannot.pipeline.options import LearnOptions
-from flyannot.pipeline.steps.learn_dict import learn_matrix_task
 from tests.cli.test_cli import check_error
 from tests.images.test_quality import WRONG
-from tests.small_embryos import KINDS, make
+from tests.small_embryos import KINDS
 
 PICTURE = "embryos/images/syn001_4-6_1.png"
 TERMS = "embryos/annotations.csv"
@@ -118,14 +116,6 @@ def made(chain, tmp_path_factory):
             Image.fromarray(content).save(path)
         else:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
-    X = np.random.default_rng(0).normal(size=(600, 12)).astype(np.float32)
-    bad = X.copy()
-    bad[77, 2] = np.nan
-    for name, matrix in {"X": X, "bad": bad, "narrow": X[:, 1:], "zero": 0 * X}.items():
-        np.save(folder / f"{name}.npy", matrix)
-    for name, positive in {"of-matrix": (), "positive": ("codes",)}.items():
-        options = LearnOptions(n_atoms=5, n_epochs=1, positive=positive)
-        make(learn_matrix_task(folder / "X.npy", folder / f"{name}.h5", options))
     return folder
 
 

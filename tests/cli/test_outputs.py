@@ -26,7 +26,6 @@ from tests.processes import LIMIT_S, start_fork
 LINES = {
     "extract": "extract embryos -o O",
     "learn-dict": "learn-dict descriptors.h5 -o O --n-atoms 12",
-    "code": "code X.npy atoms.h5 -o O",
     "pool": "pool descriptors.h5 dictionary.h5 -o O",
     "train": "train features.h5 embryos/annotations.csv --corrections corrections.csv -o O --min-groups 4",
     "annotate": "annotate model.h5 embryos --ontology fbbt.obo -o O",

@@ -6,13 +6,11 @@ from itertools import pairwise
 import h5py
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from flyannot.base.errors import DataError, InputError, WriteError
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.encode.pooling import PooledFeatures
 from flyannot.files.hdf5 import model, reading
-from flyannot.files.hdf5.codes import read_codes, write_codes
 from flyannot.files.hdf5.concatenation import create_joined_file, read_part_contents
 from flyannot.files.hdf5.description import describe_file
 from flyannot.files.hdf5.descriptors import read_patches, write_descriptors
@@ -31,7 +29,6 @@ from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, v
 from flyannot.files.hdf5.schema import DTYPES, IMAGE_COLUMNS, MAP_CELLS, OUTLINE_PX, SCHEMAS, TRACE_DTYPES
 from flyannot.files.hdf5.writing import OutputFile, create_stored_file, header_mismatch, write_array
 from flyannot.images.extract import DescribedPatches
-from flyannot.sparse.coders.blocks import Codes
 from flyannot.sparse.fit import EpochRecord
 
 EXTRACT = {"patch_px": [16], "stride_px": 8}
@@ -72,12 +69,6 @@ def shown(rng):
 def pooled(rng):
     """Return the features of three images."""
     return [PooledFeatures(rng.random(8).astype("f4"), rng.integers(-1, 9, 8).astype("i4")) for _ in range(3)]
-
-
-def coded(rng, counts=(5, 1, 4)):
-    """Return the codes of some blocks of rows over four atoms, some of them without non-zeros."""
-    blocks = [sp.random(n, 4, 0.4, format="csr", dtype="f4", random_state=rng) for n in counts]
-    return [Codes(Z, rng.random(Z.shape[0]) / 1000) for Z in blocks]
 
 
 def classifier(rng, n=2):
@@ -161,8 +152,6 @@ def fill(file, kind, rng, stage_range="4-6"):
             write_checkpoint(file, stage_range, {"D": D, "n": 3}, records())
         case "features":
             write_features(file, stage_range, columns(), pooled(rng), D)
-        case "codes":
-            write_codes(file, stage_range, coded(rng), D)
         case "model":
             arrays = classifier(rng)
             model.write_model(file, stage_range, D, ["gap", "pole cell"], "svm", arrays, {"Dl", "dl"}, KNOWN)
@@ -260,23 +249,6 @@ def test_features_of_several_files_come_back_in_a_row(tmp_path, rng):
         same(found, {name: 2 * values for name, values in columns().items()})
         same(features, np.stack([one.features for one in 2 * mine]))
         same(a.read_array("4-6", "winner"), np.stack([one.winner for one in mine]))
-
-
-@pytest.mark.parametrize("n_rows", [(5, 1, 4), (3,), (0, 2)])
-def test_codes_come_back_as_they_were_also_in_parts(tmp_path, rng, n_rows):
-    blocks, D = coded(rng, n_rows), rng.normal(size=(4, 128)).astype("f4")
-    for name, some in (("whole", blocks), *((str(number), [block]) for number, block in enumerate(blocks))):
-        with create_stored_file(tmp_path / name, header("codes")) as file:
-            write_codes(file, "all", some, D)
-    parts = [read_part_contents(tmp_path / str(number)) for number in range(len(blocks))]
-    with create_joined_file(tmp_path / "joined", header("codes"), parts):
-        pass
-    with open_stored_file(tmp_path / "whole") as whole, open_stored_file(tmp_path / "joined") as stored:
-        assert stored.digest == whole.digest
-        back, expected = read_codes(stored, "all"), sp.vstack([Z for Z, _ in blocks], format="csr")
-        assert stored.stage_ranges == ("all",)
-        same(stored.read_array("all", "gap"), np.concatenate([gaps for _, gaps in blocks]).astype("f4"))
-    assert (back.shape, back.dtype) == (expected.shape, expected.dtype) and not (back != expected).nnz
 
 
 @pytest.mark.parametrize("n_terms", [2, 0])

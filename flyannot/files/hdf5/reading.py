@@ -15,7 +15,7 @@ from h5py import h5o
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.quality_warnings import parse_warnings
-from flyannot.base.stage_ranges import NO_STAGE_RANGE, STAGE_RANGES
+from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.hdf5.header import content_digest, image_digest, read_header
 from flyannot.files.hdf5.layout import (
     OpenFile,
@@ -67,7 +67,7 @@ class StoredFile:
         self.inputs = header.inputs
         self.failures = header.failures
         self.seed = header.seed
-        self.stage_ranges = tuple(s for s in (*STAGE_RANGES, NO_STAGE_RANGE) if s in h5)
+        self.stage_ranges = tuple(s for s in STAGE_RANGES if s in h5)
         self._groups = {
             s: {n.partition("/")[2]: d for n, d in datasets.items() if n.startswith(f"{s}/")}
             for s in self.stage_ranges
@@ -163,8 +163,8 @@ class StoredFile:
         Returns
         -------
         tuple of arrays
-            One for each dataset in LARGE_DATASETS: descriptors, centres and sides of patches; features and
-            winning patches; or atoms and values of codes, whose blocks of rows stand for images.
+            One for each dataset in LARGE_DATASETS: descriptors, centres and sides of patches; or features
+            and winning patches.
 
         Raises
         ------

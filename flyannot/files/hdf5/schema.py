@@ -62,15 +62,6 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         "winner": ("i", ("n_images", "n_winners")),  # n_winners is n_features, or 0 for imported features
         "D": ("f", ("n_atoms", "n_descriptor")),
     },
-    "codes": {  # a CSR matrix; blocks of rows stand for images
-        **_CONTENT,
-        "first": ("i", ("n_images+1",)),
-        "indices": ("i", ("n_nonzeros",)),
-        "data": ("f", ("n_nonzeros",)),
-        "indptr": ("i", ("n_rows+1",)),
-        "gap": ("f", ("n_rows",)),
-        "D": ("f", ("n_atoms", "n_features")),
-    },
     "model": {  # also the arrays of its classifier (model/) and of its training images (known/)
         "term": ("S", ("n_terms",)),
         "method": ("S", (1,)),
@@ -106,7 +97,6 @@ LARGE_DATASETS = {
     "descriptors": ("descriptors", "centres_px", "patch_px"),  # `first` has the first row of each image
     "features": ("features", "winner"),  # one row per image
     "pictures": ("jpeg",),  # `first` has the first byte of each image
-    "codes": ("indices", "data"),  # `first` has the first non-zero of each block of rows
 }
 
 COMMAND_BY_KIND = {
@@ -115,7 +105,6 @@ COMMAND_BY_KIND = {
     "dictionary": "flyannot learn-dict",
     "checkpoint": "flyannot learn-dict",
     "features": "flyannot pool",
-    "codes": "flyannot code",
     "model": "flyannot train",
     "predictions": "flyannot annotate",
 }
@@ -187,12 +176,12 @@ def find_inconsistency(stored, stage_range):
 def _check_offsets(stored, stage_range):
     """Check the offsets of the images in the first large dataset of a file; return the error in words, or "".
 
-    Offsets must begin with 0, end with the number of rows and never decrease. `first` has the offsets of
-    images or blocks, and `indptr` those of the rows of a matrix.
+    Offsets must begin with 0, end with the number of rows and never decrease. `first` has the offsets
+    of images.
     """
     group = stored.datasets(stage_range)
     large = LARGE_DATASETS[stored.kind][0]
-    divided = {"first": large, "indptr": large, "map_first": "map_cells"}
+    divided = {"first": large, "map_first": "map_cells"}
     for name, rows in ((name, rows) for name, rows in divided.items() if name in group):
         offsets = stored.read_array(stage_range, name)
         if offsets[0] != 0 or offsets[-1] != len(group[rows]) or (np.diff(offsets) < 0).any():
@@ -236,7 +225,6 @@ def _check_group_numbers(stored, stage_range):
 _CHECKS = {
     "descriptors": _check_offsets,
     "features": _check_widths,
-    "codes": _check_offsets,
     "pictures": _check_offsets,
     "predictions": _check_group_numbers,
 }

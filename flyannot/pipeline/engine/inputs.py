@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flyannot.base.errors import DataError, InputError, error_message
 from flyannot.base.options import FloatType, IntegerType
-from flyannot.base.stage_ranges import NO_STAGE_RANGE, STAGE_RANGES
+from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.hdf5.descriptors import iterate_patches
 from flyannot.files.hdf5.file_cache import open_many
 from flyannot.files.hdf5.header import step_chain
@@ -87,8 +87,7 @@ def choose_stage_ranges(files, wanted):
     InputError
         If no file has any of the wanted stage ranges.
     """
-    known = (*STAGE_RANGES, NO_STAGE_RANGE)
-    present = [s for s in known if any(s in file.stage_ranges for file in files)]
+    present = [s for s in STAGE_RANGES if any(s in file.stage_ranges for file in files)]
     missing = [s for s in wanted or () if s not in present]
     chosen = [s for s in present if not wanted or s in wanted]
     if missing and not chosen:
@@ -186,11 +185,6 @@ def read_options(stored, kind):
 def dictionary_lam(stored):
     """Return the weight of the L1 norm that the dictionary of an open file was learned for."""
     return _read_header_options(stored, "learn-dict", lambda of: FloatType(above=0).parse(of["lam"]))
-
-
-def has_positive_codes(stored):
-    """Return whether the dictionary of an open file was learned with codes that are not negative."""
-    return _read_header_options(stored, "learn-dict", lambda of: "codes" in of["positive"])
 
 
 def is_imported(stored):

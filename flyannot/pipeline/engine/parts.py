@@ -33,13 +33,12 @@ IMAGES_PER_PART = 64
 class OutputPart:
     """Some images of an output, and the file that a worker makes from them; later all such files are joined.
 
-    images : list of Image, or of other items
+    images : list of Image or StoredImage
     header : Header of the file
     path : Path of the file
     made_with : data that the worker needs besides the images, such as options and paths of models
     name : the name of the part in messages
     files : Paths of the inputs besides image files
-    unit : the word for an item, for the display of progress
     """
 
     images: list
@@ -48,7 +47,6 @@ class OutputPart:
     made_with: Any
     name: str
     files: list
-    unit: str = "image"
 
     @property
     def n_items(self):
@@ -71,15 +69,13 @@ class OutputPart:
         return self
 
 
-def build_numbered_part(out, header, number, items, made_with, *, name, files, unit="image"):
+def build_numbered_part(out, header, number, items, made_with, *, name, files):
     """Build the OutputPart of consecutive items of stored files, whose digests are in the header.
 
     number : int, the number of the part; the other parameters are as in `OutputPart`
     """
     path = part_path(out, json_digest([header.options, header.inputs, number]))
-    return OutputPart(
-        images=items, header=header, path=path, made_with=made_with, name=name, files=files, unit=unit
-    )
+    return OutputPart(images=items, header=header, path=path, made_with=made_with, name=name, files=files)
 
 
 @dataclass(frozen=True)
@@ -182,21 +178,20 @@ def make_missing_parts(make_part, parts, execution):
     if not parts:  # of a few parts, some shares have none
         return []
     total = sum(part.n_items for part in parts)
-    unit = parts[0].unit
     closed = {}
     missing = [part for part in parts if not _is_kept(part)]
     before = done = total - sum(part.n_items for part in missing)
-    execution.progress(done, total, unit)
+    execution.progress(done, total, "image")
 
     def on_done(made):
         nonlocal done
         n_items, closed[made[1].path] = made
         done += n_items
-        execution.progress(done, total, unit)
+        execution.progress(done, total, "image")
 
     def on_items(n_ended):  # a part that is tried again counts twice, so one image is held back
         if done < total:
-            execution.progress(max(done, min(before + n_ended, total - 1)), total, unit)
+            execution.progress(max(done, min(before + n_ended, total - 1)), total, "image")
 
     make = partial(_make_and_summarise, make_part)
     of_part = {name: attrgetter(name) for name in ("name", "reads", "n_items")}

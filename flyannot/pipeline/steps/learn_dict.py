@@ -1,32 +1,30 @@
 """From descriptors.h5 to dictionary.h5: one dictionary per stage range, or one for all of them.
 
-The patches are in memory, or are read from their files as they are visited in data-parallel learning. A
-matrix in NumPy's format may take the place of descriptors; its rows are read as they are visited.
+The patches are in memory, or are read from their files as they are visited in data-parallel learning.
 """
 
 import logging
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
 
-from flyannot.base.errors import DataError, InputError
+from flyannot.base.errors import DataError
 from flyannot.base.text import pluralise
-from flyannot.files.digest import file_digest, json_digest
+from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
 from flyannot.files.hdf5.file_cache import close_cached_files
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.writing import create_stored_file, header_mismatch
-from flyannot.files.matrix import is_matrix_file, open_matrix
 from flyannot.jobs.executor import Executor, map_ordered
 from flyannot.jobs.resources import available_bytes, limit_blas_threads, require_memory
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, digests_by_path, open_compatible
 from flyannot.pipeline.engine.parts import part_path, remove_parts
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
-from flyannot.pipeline.learning.samples import MatrixSamples, PatchSamples, join_name
+from flyannot.pipeline.learning.samples import PatchSamples, join_name
 from flyannot.pipeline.options import BYTES_OF_WORKER, PATCHES_PER_ATOM
 from flyannot.sparse.data_parallel import (
     LearningPlan,
@@ -37,29 +35,20 @@ from flyannot.sparse.data_parallel import (
     learn_in_rounds,
     visit_part,
 )
-from flyannot.sparse.fit import EpochRecord, has_small_gain, learn_dictionary, random_patches, unscaled_record
+from flyannot.sparse.fit import EpochRecord, has_small_gain, learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
-from flyannot.sparse.stored_codes import PositiveConstraints
 
 log = logging.getLogger("flyannot")
 _VERBOSE = logging.DEBUG + 5  # level of the messages that -v shows
 _WORTH_SENDING = 20_000  # patches; sending fewer to workers takes longer than visiting them here
+_WORDS = "patch", "patches"
 _reading = Lock()  # cached files are opened and closed by one thread at a time
 
 
 def build_task(request):
     """Build the Task that learns dictionaries, for a StepRequest of `flyannot learn-dict`."""
-    stage_ranges = request.selection.stage_range
-    paths = request.inputs["descriptors"]
-    if any(map(is_matrix_file, paths)):
-        if len(paths) > 1 or stage_ranges:
-            fault = f"{len(paths)} files were named" if len(paths) > 1 else "a matrix has no stage ranges"
-            raise InputError(
-                f"a dictionary is learned from all rows of one matrix, and {fault}",
-                fix=f"flyannot learn-dict {next(filter(is_matrix_file, paths))} -o {request.out}",
-            )
-        return learn_matrix_task(paths[0], request.out, request.options, seed=request.seed)
-    return learn_task(paths, request.out, request.options, seed=request.seed, stage_ranges=stage_ranges)
+    more = {"seed": request.seed, "stage_ranges": request.selection.stage_range}
+    return learn_task(request.inputs["descriptors"], request.out, request.options, **more)
 
 
 def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
@@ -83,8 +72,6 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
         If no stage range has enough patches. If only some have too few, they are left out with a warning.
     """
     options = options.resolve()
-    if options.positive:
-        raise InputError("--positive is for a matrix, and patches have mean 0", fix="leave out --positive")
     with open_compatible(paths, "descriptors") as files:
         chosen = choose_stage_ranges(files, stage_ranges)
         wanted = [tuple(chosen)] if options.shared else [(s,) for s in chosen]
@@ -93,35 +80,28 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
         made_of = {"descriptors": list(digests.values())}
         header = _header(files[0].options, options, dictionaries, made_of, seed)
 
-    @contextmanager
-    def open_samples():
-        with open_compatible(paths, "descriptors", digests=digests) as files:
-            yield lambda stage_ranges: PatchSamples(files, stage_ranges)
+    def make(execution):
+        with open_compatible(paths, "descriptors", digests=digests) as files, limit_blas_threads():
+            wanted = [(PatchSamples(files, ranges), own) for ranges, own in dictionaries.items()]
+            n_visits = sum(own.n_epochs * own.max_patches for _, own in wanted)
+            count = ProgressCount(execution.progress, n_visits, "patch")
+            with execution.workers.threads(_n_side_by_side(wanted)):
+                runs = map_ordered(
+                    lambda one: _learn(out, header, execution, count, *one), wanted, count.stop
+                )
+                learned = dict(zip(dictionaries, runs))
+        runs = {s: run for stage_ranges, run in learned.items() for s in stage_ranges}
+        # The trace is written first, so that it exists if the dictionary does, even after a kill.
+        write_trace(trace, {s: records for s, (_, records, _) in runs.items()})
+        with create_stored_file(out, header) as file:
+            for stage_range, (D, records, n_samples) in runs.items():
+                write_dictionary(file, stage_range, D, records, n_patches=n_samples)
+        remove_parts(out)
+        summary = [_summary(samples, *run) for (samples, _), run in zip(wanted, learned.values())]
+        return Outcome(out, True, "\n".join(summary))
 
-    return _dictionary_task(out, header, dictionaries, open_samples, paths)
-
-
-def learn_matrix_task(path, out, options, *, seed=0):
-    """Build the task that learns a dictionary from the rows of a matrix.
-
-    With the same options it gives the bits of the estimator `DictionaryLearning` with random_state=seed.
-
-    Parameters
-    ----------
-    path : Path of the matrix, in NumPy's format
-    out, options, seed : as in `learn_task`
-
-    Raises
-    ------
-    InputError, DataError
-        If the file is no matrix of real numbers, or has fewer rows than atoms.
-    """
-    matrix = open_matrix(path)
-    options = options.resolve(matrix.shape[1])
-    samples = MatrixSamples(matrix, options)
-    dictionaries = _choose_sizes([samples], options)
-    header = _header({}, options, dictionaries, {"matrix": [file_digest(path)]}, seed)
-    return _dictionary_task(out, header, dictionaries, lambda: nullcontext(lambda _: samples), [path])
+    trace = out.with_suffix(".trace.csv")
+    return FileTask(out, header, make, paths, tables={trace: ("stage_range", "epoch", "objective")})
 
 
 def _header(made_with, options, dictionaries, made_of, seed):
@@ -143,49 +123,12 @@ def _header(made_with, options, dictionaries, made_of, seed):
     return Header("dictionary", made_with | {"learn-dict": learned}, made_of, seed)
 
 
-def _dictionary_task(out, header, dictionaries, open_samples, inputs):
-    """Build the task that learns dictionaries and writes them to one file.
-
-    Parameters
-    ----------
-    out : Path of the dictionary file
-    header : Header
-    dictionaries : dict, tuple of stage ranges -> LearnOptions with its numbers of atoms and samples
-    open_samples : function that returns a context manager, which yields a function from a tuple of stage
-        ranges to `PatchSamples` or `MatrixSamples`
-    inputs : list of Path
-    """
-
-    def make(execution):
-        with open_samples() as samples_of, limit_blas_threads():
-            wanted = [(samples_of(stage_ranges), own) for stage_ranges, own in dictionaries.items()]
-            n_visits = sum(own.n_epochs * own.max_patches for _, own in wanted)
-            count = ProgressCount(execution.progress, n_visits, wanted[0][0].words[0])
-            with execution.workers.threads(_n_side_by_side(wanted)):
-                runs = map_ordered(
-                    lambda one: _learn(out, header, execution, count, *one), wanted, count.stop
-                )
-                learned = dict(zip(dictionaries, runs))
-        runs = {s: run for stage_ranges, run in learned.items() for s in stage_ranges}
-        # The trace is written first, so that it exists if the dictionary does, even after a kill.
-        write_trace(trace, {s: records for s, (_, records, _) in runs.items()})
-        with create_stored_file(out, header) as file:
-            for stage_range, (D, records, n_samples) in runs.items():
-                write_dictionary(file, stage_range, D, records, n_patches=n_samples)
-        remove_parts(out)
-        summary = [_summary(samples, *run) for (samples, _), run in zip(wanted, learned.values())]
-        return Outcome(out, True, "\n".join(summary))
-
-    trace = out.with_suffix(".trace.csv")
-    return FileTask(out, header, make, inputs, tables={trace: ("stage_range", "epoch", "objective")})
-
-
 def _choose_sizes(wanted, options):
     """Return the options with the numbers of atoms and samples of every dictionary with enough samples.
 
     Parameters
     ----------
-    wanted : list of PatchSamples or MatrixSamples, one for each dictionary
+    wanted : list of PatchSamples, one for each dictionary
     options : LearnOptions
 
     Returns
@@ -194,7 +137,7 @@ def _choose_sizes(wanted, options):
     """
     n_atoms = {samples.stage_ranges: options.n_atoms_for(len(samples)) for samples in wanted}
     few = [
-        pluralise(len(samples), *(f"{word} of {', '.join(samples.stage_ranges)}" for word in samples.words))
+        pluralise(len(samples), *(f"{word} of {', '.join(samples.stage_ranges)}" for word in _WORDS))
         for samples in wanted
         if not n_atoms[samples.stage_ranges]
     ]
@@ -203,7 +146,8 @@ def _choose_sizes(wanted, options):
     if len(few) == len(wanted):
         raise DataError(
             f"{' and '.join(few)}: too few for {atoms}",
-            fix=f"lower n-atoms to {max(1, most // PATCHES_PER_ATOM)} or leave it out, {wanted[0].remedy}",
+            fix=f"lower n-atoms to {max(1, most // PATCHES_PER_ATOM)} or leave it out, lower stride-px at "
+            "extraction, or add images",
         )
     for patches in few:
         log.warning("warning: left out, too few for %s: %s", atoms, patches)
@@ -219,7 +163,7 @@ def _n_side_by_side(wanted):
 
     It is 1 for data-parallel learning, whose rounds use all workers.
 
-    wanted : list of (PatchSamples or MatrixSamples, LearnOptions), one pair for each dictionary
+    wanted : list of (PatchSamples, LearnOptions), one pair for each dictionary
 
     Raises
     ------
@@ -232,7 +176,7 @@ def _n_side_by_side(wanted):
     most = max(options.max_patches for _, options in wanted)
     require_memory(
         max(needed),
-        f"learning from {most:,} {wanted[0][0].words[1]} in memory",
+        f"learning from {most:,} patches in memory",
         fix="add --data-parallel 16, which keeps nothing of them in memory, or --max-patches auto",
     )
     return max(1, int(np.sum(np.cumsum(sorted(needed, reverse=True)) <= available_bytes())))
@@ -247,7 +191,7 @@ def _learn(out, header, execution, count, samples, options):
     header : its Header
     execution : Execution
     count : ProgressCount of the visits of samples, for all dictionaries together
-    samples : PatchSamples or MatrixSamples
+    samples : PatchSamples
     options : LearnOptions
 
     Returns
@@ -265,10 +209,8 @@ def _learn(out, header, execution, count, samples, options):
     with _reading:
         X = samples.draw(options.max_patches, rng)
     _warn_of_few_samples(samples, len(X), options.n_atoms)
-    positive = PositiveConstraints("codes" in options.positive, "atoms" in options.positive)
-    settings = vars(options.settings()) | ({"positive": positive} if any(positive) else {})
-    D = random_patches(X, options.n_atoms, rng, positive=positive.atoms)
-    learner = LEARNERS[options.learner](D, len(X), lam=options.lam / samples.scale, **settings)
+    D = random_patches(X, options.n_atoms, rng)
+    learner = LEARNERS[options.learner](D, len(X), lam=options.lam, **vars(options.settings()))
     state, records = checkpoint.read(samples.name)
     if state:
         learner.restore(state)
@@ -288,12 +230,7 @@ def _learn(out, header, execution, count, samples, options):
         count.add(0)  # an interrupted run ends here, and not while it writes
         checkpoint.write(learner.state(), records)
     count.add((options.n_epochs - len(records)) * len(X))
-    return np.asarray(learner.D, samples.dtype), _unscaled(records, samples), len(X)
-
-
-def _unscaled(records, samples):
-    """Return a list of EpochRecord in the units of the samples."""
-    return [unscaled_record(record, samples.scale) for record in records]
+    return np.asarray(learner.D), records, len(X)
 
 
 def _summary(samples, D, records, count):
@@ -301,7 +238,7 @@ def _summary(samples, D, records, count):
 
     Parameters
     ----------
-    samples : PatchSamples or MatrixSamples
+    samples : PatchSamples
     D : array (n_atoms, n_features), its atoms
     records : list of EpochRecord
     count : int, the number of samples that it was learned from
@@ -309,7 +246,7 @@ def _summary(samples, D, records, count):
     n_unused = records[-1].n_unused_atoms
     unused = f", {n_unused:,} of them unused" if n_unused else ""
     learned_from = f"{count:,} of " if count < len(samples) else ""
-    all_samples = pluralise(len(samples), *samples.words)
+    all_samples = pluralise(len(samples), *_WORDS)
     return f"{samples.name:>5}: {pluralise(len(D), 'atom')} from {learned_from}{all_samples}{unused}"
 
 
@@ -344,19 +281,16 @@ def _warn_of_few_samples(samples, n_samples, n_atoms):
     """Log a warning if there are few samples per atom, because atoms then copy single samples."""
     if n_samples < PATCHES_PER_ATOM * n_atoms:
         fewer = max(1, n_samples // PATCHES_PER_ATOM)
-        words = samples.words[1]
         log.warning(
-            f"warning: {samples.name}: {n_samples / n_atoms:.1f} {words} per atom; with fewer than about "
-            f"{PATCHES_PER_ATOM}, atoms repeat single {words}: use --n-atoms {fewer}, or more "
-            f"{samples.source}"
+            f"warning: {samples.name}: {n_samples / n_atoms:.1f} patches per atom; with fewer than about "
+            f"{PATCHES_PER_ATOM}, atoms repeat single patches: use --n-atoms {fewer}, or more images"
         )
 
 
 def _log_record(samples, record, n_epochs):
     """Log a line for a record of the trace, and a second one with -v."""
-    record = unscaled_record(record, samples.scale)
     log.info(
-        f"{samples.name:>5}  epoch {record.epoch}/{n_epochs}  {record.n_visits:,} {samples.words[1]}  "
+        f"{samples.name:>5}  epoch {record.epoch}/{n_epochs}  {record.n_visits:,} patches  "
         f"{record.seconds:.1f} s"
     )
     stored = "" if np.isnan(record.objective_stored) else f"; with stored codes {record.objective_stored:.5f}"
@@ -391,7 +325,7 @@ def _learn_data_parallel(samples, checkpoint, options, execution, count, rng):
     plan = LearningPlan(
         options.data_parallel,
         options.n_epochs,
-        options.lam / samples.scale,
+        options.lam,
         options.settings(),
         tuple(rng.integers(2**63, size=2).tolist()),
         options.tol,
@@ -412,11 +346,10 @@ def _learn_data_parallel(samples, checkpoint, options, execution, count, rng):
     if plan.tol is not None and has_converged(progress, plan):
         before, last = progress.records[-2:]
         log.info(
-            f"{name:>5}  {last.n_visits:,} visits to {samples.words[1]} instead of {before.n_visits:,} lower "
+            f"{name:>5}  {last.n_visits:,} visits to patches instead of {before.n_visits:,} lower "
             f"the objective by {1 - last.objective / before.objective:.2%}, less than {100 * plan.tol:g}%"
         )
-    records = _unscaled(progress.records, samples)
-    return np.asarray(progress.atoms.D), records, min(n_samples, progress.atoms.n_visits)
+    return np.asarray(progress.atoms.D), progress.records, min(n_samples, progress.atoms.n_visits)
 
 
 @contextmanager

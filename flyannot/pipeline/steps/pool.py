@@ -11,7 +11,6 @@ from operator import attrgetter
 from pathlib import Path
 
 from flyannot.base.errors import DataError, InputError
-from flyannot.base.stage_ranges import NO_STAGE_RANGE
 from flyannot.base.text import pluralise
 from flyannot.dataset.paths import TABLE_SUFFIXES
 from flyannot.encode.encoder import INEXACT, batch_images, inexact_warnings
@@ -22,7 +21,6 @@ from flyannot.files.hdf5.header import Header, add_step_options, step_chain
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, read_unverified_kind
 from flyannot.files.hdf5.supplied import resolve_model_path
 from flyannot.files.hdf5.writing import describe_changes
-from flyannot.files.matrix import is_matrix_file
 from flyannot.images.options import ExtractOptions
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
@@ -50,11 +48,6 @@ def build_task(request):
     if read_unverified_kind(dictionary) == "model":
         with open_stored_file(dictionary, "model") as stored:
             request = replace(request, options=read_options(stored, PoolOptions))
-    if any(map(is_matrix_file, sources)):
-        raise InputError(
-            "the rows of a matrix are coded, but not pooled",
-            fix=f"flyannot code {sources[0]} {dictionary} -o codes.h5",
-        )
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
         images = read_selected_images(sources[0], request.selection)
         return pool_images_task(images, dictionary, request.out, request.options)
@@ -166,11 +159,6 @@ def _open_atoms(path):
     """Open a dictionary file, or a model file, which has the dictionary of its features."""
     kind = "model" if read_unverified_kind(path) == "model" else "dictionary"
     with open_stored_file(path, kind) as stored:
-        if NO_STAGE_RANGE in stored.stage_ranges:
-            raise DataError(
-                f"{path} was learned from a matrix, and not from pictures",
-                fix="code matrices with it by flyannot code; for pictures, learn one from flyannot extract",
-            )
         yield stored
 
 
