@@ -15,9 +15,9 @@ from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import AnnotateOptions, LearnOptions
 from flyannot.pipeline.steps.annotate import annotate_task
 from flyannot.pipeline.steps.extract import extract_task
-from flyannot.pipeline.steps.learn_dict import learn_task
+from flyannot.pipeline.steps.learn_dict import DictionaryTask
 from flyannot.pipeline.steps.pool import pool_task
-from flyannot.pipeline.steps.train import train_task
+from flyannot.pipeline.steps.train import ModelTask
 from flyannot.terms.options import TrainOptions
 
 KINDS = ("descriptors", "dictionary", "features", "model", "predictions")
@@ -66,11 +66,11 @@ class Chain:
             case "descriptors":
                 return extract_task(images, out, options or EXTRACT)
             case "dictionary":
-                return learn_task([self.descriptors], out, options or LEARN, **more)
+                return DictionaryTask([self.descriptors], out, options or LEARN, **more)
             case "features":
                 return pool_task([self.descriptors], self.dictionary, out, options or POOL, **more)
             case "model":
-                return train_task([self.features], self.curated, out, options or CLASSIFY, **more)
+                return ModelTask([self.features], self.curated, out, options or CLASSIFY, **more)
             case "predictions":
                 return annotate_task(self.model, images, out, options or AnnotateOptions())
 

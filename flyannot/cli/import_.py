@@ -63,9 +63,10 @@ def features(table, out, images, force):
     Example:
         flyannot import features network.npz -o network.h5
     """
-    from flyannot.pipeline.commands.import_features import import_features
+    from flyannot.pipeline.commands.import_features import ImportTask
+    from flyannot.pipeline.engine.task import run_task
 
-    return log_outcome(import_features(table, out, build_execution(force), folder=images))
+    return log_outcome(run_task(ImportTask(table, out, images), build_execution(force)))
 
 
 _COMMANDS = {

@@ -10,7 +10,7 @@ import pytest
 from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.steps import learn_dict
-from flyannot.pipeline.steps.learn_dict import learn_task
+from flyannot.pipeline.steps.learn_dict import DictionaryTask
 from tests.dask_cluster import cluster_in
 from tests.processes import CLI, LIMIT_S, is_worker, members, start_fork, start_process, wait_for
 from tests.small_embryos import make
@@ -48,7 +48,7 @@ def folder(chain, tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(folder):
     """Return the bytes of the dictionary that one process makes."""
-    make(learn_task([folder / "x.h5"], folder / "expected.h5", OPTIONS))
+    make(DictionaryTask([folder / "x.h5"], folder / "expected.h5", OPTIONS))
     return (folder / "expected.h5").read_bytes()
 
 

@@ -15,7 +15,7 @@ from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline.learning.patch_blocks import build_patch_blocks
 from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.steps import learn_dict as step
-from flyannot.pipeline.steps.learn_dict import learn_task
+from flyannot.pipeline.steps.learn_dict import DictionaryTask
 from tests.cli.test_cli import check_error
 from tests.small_embryos import STAGE_RANGES, make, rows_of_csv
 
@@ -65,7 +65,7 @@ def test_how_descriptors_are_cut_into_files_does_not_matter(chain, in_parts, tmp
         names.append(tmp_path / f"{start}.h5")
         some = [image for image in images if image.gene in genes[start:stop]]
         make(chain.task("descriptors", names[-1], images=some))
-    make(learn_task(names, tmp_path / "d.h5", OPTIONS))
+    make(DictionaryTask(names, tmp_path / "d.h5", OPTIONS))
     assert_same_atoms(tmp_path / "d.h5", in_parts)
 
 

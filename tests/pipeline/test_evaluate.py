@@ -15,7 +15,7 @@ from flyannot.pipeline.engine.task import Execution
 from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
 from flyannot.pipeline.steps.annotate import annotate_task
 from flyannot.pipeline.steps.evaluate import ScoresTask, build_evaluation, build_model_evaluation
-from flyannot.pipeline.steps.train import train_task
+from flyannot.pipeline.steps.train import ModelTask
 from flyannot.terms import linear_svm
 from flyannot.terms.group_outcomes import format_scores_json, read_scores
 from flyannot.terms.metrics import AGREEMENT
@@ -115,7 +115,7 @@ def test_a_held_out_test_knows_that_its_genes_are_new(chain, tmp_path):
     table = tmp_path / "seen.csv"
     table.write_text("\n".join(r for r in rows if r.split(",")[0] in seen or r == rows[0]) + "\n")
     options = replace(CLASSIFY, min_groups=3)
-    make(train_task([chain.features], CuratedTerms(table), tmp_path / "m.h5", options))
+    make(ModelTask([chain.features], CuratedTerms(table), tmp_path / "m.h5", options))
     new = [i for i in read_images(chain.embryos) if i.gene not in seen]
     make(annotate_task(tmp_path / "m.h5", new, tmp_path / "p.h5", AnnotateOptions()))
     result = scores(chain, tmp_path / "p.h5")

@@ -106,9 +106,3 @@ def test_fewer_than_ten_patches_an_atom_are_warned_of(caplog):
         "warning: 4-6: 7.5 patches per atom; with fewer than about 10, atoms repeat single patches: "
         "use --n-atoms 7, or more images"
     ]
-
-
-def test_the_weight_for_a_matrix_is_that_of_its_number_of_columns(tmp_path):
-    np.save(tmp_path / "X.npy", np.ones((40, 16)))
-    task = step.learn_matrix_task(tmp_path / "X.npy", tmp_path / "d.h5", LearnOptions(n_atoms=3))
-    assert task._header.options["learn-dict"]["lam"] == 1.2 / 4

@@ -15,9 +15,9 @@ from flyannot.images import embryo
 from flyannot.pipeline.engine import parts
 from flyannot.pipeline.engine.parts import parts_folder, select_share
 from flyannot.pipeline.engine.task import Execution, run_task_share
-from flyannot.pipeline.steps.learn_dict import learn_task
+from flyannot.pipeline.steps.learn_dict import DictionaryTask
 from flyannot.pipeline.steps.pool import pool_images_task, pool_task
-from flyannot.pipeline.steps.train import train_task
+from flyannot.pipeline.steps.train import ModelTask
 from tests.small_embryos import CLASSIFY, LEARN, POOL, make
 
 ONCE = Execution()
@@ -133,18 +133,18 @@ def halves(chain, tmp_path_factory, request):
 def test_files_of_one_kind_count_as_one(chain, halves, tmp_path):
     """Learn from halves that follow each other like the genes of the whole, for the same bits."""
     descriptors, features = halves
-    make(learn_task(descriptors, tmp_path / "dictionary.h5", LEARN))
+    make(DictionaryTask(descriptors, tmp_path / "dictionary.h5", LEARN))
     assert_same(tmp_path / "dictionary.h5", chain.dictionary)
     make(pool_task(descriptors, chain.dictionary, tmp_path / "f.h5", POOL))
     assert_same(tmp_path / "f.h5", chain.features)
-    make(train_task(features, chain.curated, tmp_path / "m.h5", CLASSIFY))
+    make(ModelTask(features, chain.curated, tmp_path / "m.h5", CLASSIFY))
     assert_same(tmp_path / "m.h5", chain.model)
 
 
 @pytest.mark.parametrize("halves", ["gene"], indirect=True)
 def test_features_pooled_with_different_dictionaries_are_refused(chain, halves, tmp_path):
     descriptors, features = halves
-    make(learn_task(descriptors[:1], tmp_path / "d.h5", LEARN))
+    make(DictionaryTask(descriptors[:1], tmp_path / "d.h5", LEARN))
     make(pool_task(descriptors[:1], tmp_path / "d.h5", tmp_path / "f.h5", POOL))
     with pytest.raises(DataError, match="different dictionaries of 4-6"):
-        make(train_task([tmp_path / "f.h5", features[1]], chain.curated, tmp_path / "m.h5", CLASSIFY))
+        make(ModelTask([tmp_path / "f.h5", features[1]], chain.curated, tmp_path / "m.h5", CLASSIFY))

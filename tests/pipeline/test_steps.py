@@ -23,7 +23,7 @@ from flyannot.pipeline.engine.inputs import read_described_patches
 from flyannot.pipeline.models.loaded_model import load_model
 from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.steps.evaluate import ScoresTask, build_evaluation
-from flyannot.pipeline.steps.learn_dict import learn_task
+from flyannot.pipeline.steps.learn_dict import DictionaryTask
 from flyannot.pipeline.steps.pool import pool_task
 from flyannot.sparse import fit
 from flyannot.sparse.coders import CODERS
@@ -115,7 +115,7 @@ def test_files_made_with_different_options_are_not_mixed(chain, tmp_path):
     some, other = read_images(chain.embryos)[:3], replace(EXTRACT, min_std=9.0)
     make(chain.task("descriptors", tmp_path / "x.h5", images=some, options=other))
     with pytest.raises(DataError, match="different options"):
-        make(learn_task([chain.descriptors, tmp_path / "x.h5"], tmp_path / "d.h5", LEARN))
+        make(DictionaryTask([chain.descriptors, tmp_path / "x.h5"], tmp_path / "d.h5", LEARN))
 
 
 def test_a_dictionary_of_other_descriptors_is_refused_with_both_digests(chain, tmp_path):

@@ -13,7 +13,7 @@ from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.pipeline.engine.curated_terms import CuratedTerms
-from flyannot.pipeline.steps.train import train_task
+from flyannot.pipeline.steps.train import ModelTask
 from flyannot.terms import training_set
 from flyannot.terms.model import fit_model
 from flyannot.terms.options import TrainOptions
@@ -68,7 +68,7 @@ def table(collection, tmp_path):
 
 def trained_on(paths, table, out, options, jobs=1):
     """Train a model file; returns its terms and weights."""
-    make(train_task(paths, CuratedTerms(table), out, options, seed=5), jobs=jobs)
+    make(ModelTask(paths, CuratedTerms(table), out, options, seed=5), jobs=jobs)
     with open_stored_file(out, "model") as stored:
         assert read_classifier_name(stored, "4-6") == options.method
         return read_terms(stored, "4-6"), stored.read_array("4-6", "model/scorer/weights")

@@ -18,7 +18,7 @@ from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.pictures import pictures_path, write_pictures
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.images.options import STRIDE_PX, ExtractOptions
-from flyannot.pipeline.engine.task import FileTask, Outcome, run_task
+from flyannot.pipeline.engine.task import FileTask, Outcome
 from flyannot.pipeline.pictures.opened_pictures import PictureUse, read_rows
 
 _NO_ATOMS, _NO_WINNERS = np.zeros((0, 0), np.float32), np.zeros(0, np.int32)
@@ -35,14 +35,13 @@ class Showing(PictureUse):
         return None, []
 
 
-def import_features(source, out, execution, *, folder=None):
-    """Make a features file of vectors from another program.
+class ImportTask(FileTask):
+    """The task that makes a features file of vectors from another program.
 
     Parameters
     ----------
     source : Path of an npz file, see `read_vectors`
     out : Path of the features file
-    execution : Execution
     folder : Path of the folder with the pictures, which are stored beside the features; None for none
         Pictures that cannot be read are failures of the Outcome, and their features are kept.
 
@@ -51,39 +50,44 @@ def import_features(source, out, execution, *, folder=None):
     InputError, DataError
         See `read_vectors`.
     """
-    read = read_vectors(source)
-    n_features = next(iter(read.values()))[1].shape[1]
-    options = {"import": {"n_features": n_features, "stage_ranges": list(read)}}
-    header = Header("features", options, {"vectors": [file_digest(source)]})
-    shown, failures = _read_pictures(read, folder) if folder else ({}, ())
-    if folder:
-        digests = sorted((*place, row.digest) for place, row in shown.items())
-        header = replace(header, inputs=header.inputs | {"images": [json_digest(digests)]}, failures=failures)
 
-    def make(execution):
+    def __init__(self, source, out, folder=None):
+        self._read = read_vectors(source)
+        n_features = next(iter(self._read.values()))[1].shape[1]
+        options = {"import": {"n_features": n_features, "stage_ranges": list(self._read)}}
+        header = Header("features", options, {"vectors": [file_digest(source)]})
+        self._shown = {}
+        self._has_pictures = folder is not None
+        if self._has_pictures:
+            self._shown, failures = _read_pictures(self._read, folder)
+            digests = sorted((*place, row.digest) for place, row in self._shown.items())
+            inputs = header.inputs | {"images": [json_digest(digests)]}
+            header = replace(header, inputs=inputs, failures=failures)
+        super().__init__(out, header, [source])
+
+    def make(self, execution):
         lines = []
-        with create_stored_file(out, header) as file:
-            for s, (columns, vectors) in read.items():
+        with create_stored_file(self.path, self._header) as file:
+            for s, (columns, vectors) in self._read.items():
                 pooled = [PooledFeatures(vector, _NO_WINNERS) for vector in vectors]
-                rows = [shown.get((s, name)) for name in columns["image"]]
+                rows = [self._shown.get((s, name)) for name in columns["image"]]
                 columns = columns | {"picture_digest": [row.digest if row else "" for row in rows]}
                 write_features(file, s, columns, pooled, _NO_ATOMS)
                 images, each = pluralise(len(vectors), "image"), pluralise(vectors.shape[1], "feature")
                 lines.append(f"{s:>5}: {images}, {each} each")
-        return Outcome(out, True, "\n".join(lines), failures)
+        return Outcome(self.path, True, "\n".join(lines), self._header.failures)
 
-    def write_beside():
-        beside = replace(header, kind="pictures", failures=())
-        with create_stored_file(pictures_path(out), beside) as file:
-            for s in read:
-                rows = [row for (stage_range, _), row in shown.items() if stage_range == s]
+    def write_beside(self):
+        if not self._has_pictures:
+            return
+        beside = replace(self._header, kind="pictures", failures=())
+        with create_stored_file(pictures_path(self.path), beside) as file:
+            for s in self._read:
+                rows = [row for (stage_range, _), row in self._shown.items() if stage_range == s]
                 if rows:
                     columns = {"image": [row.image.name for row in rows]}
                     columns["picture_digest"] = [row.digest for row in rows]
                     write_pictures(file, s, columns, [row.shown for row in rows])
-
-    task = FileTask(out, header, make, [source], write_beside=write_beside if folder else None)
-    return run_task(task, execution)
 
 
 def _read_pictures(read, folder):

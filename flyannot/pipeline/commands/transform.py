@@ -10,27 +10,32 @@ from flyannot.pipeline.engine.inputs import open_compatible, read_described_patc
 from flyannot.pipeline.engine.task import FileTask, Outcome
 
 
-def build_task(request):
-    """Build the Task that applies the `transform` of the requested step to every image of a file."""
-    step = STEPS[request.options.table]
-    (path,) = request.inputs["descriptors"]
-    transform = step.patch_transform(request.options)
-    with open_compatible([path], "descriptors") as (stored,):
-        images = {"images": stored.inputs["images"]} if "images" in stored.inputs else {}
-        inputs = {"descriptors": [stored.digest]} | images
-        header = Header(
-            "descriptors", add_step_options(stored.options, step.name, request.options.to_header()), inputs
-        )
-        digest = stored.digest
+class TransformTask(FileTask):
+    """The task that applies the `transform` of a step to every image of a file of descriptors.
 
-    def make(execution):
+    request : StepRequest of the step
+    """
+
+    def __init__(self, request):
+        step = STEPS[request.options.table]
+        (path,) = request.inputs["descriptors"]
+        self._transform = step.patch_transform(request.options)
+        with open_compatible([path], "descriptors") as (stored,):
+            self._digest = stored.digest
+            images = {"images": stored.inputs["images"]} if "images" in stored.inputs else {}
+            options = add_step_options(stored.options, step.name, request.options.to_header())
+        header = Header("descriptors", options, {"descriptors": [self._digest]} | images)
+        super().__init__(request.out, header, [path])
+
+    def make(self, execution):
         lines = []
-        with open_stored_file(path, digest=digest) as stored, create_stored_file(request.out, header) as file:
+        with (
+            open_stored_file(*self.inputs, digest=self._digest) as stored,
+            create_stored_file(self.path, self._header) as file,
+        ):
             for s in stored.stage_ranges:
                 columns = read_image_metadata(stored, s)
-                described = list(map(transform, read_described_patches(stored, s)))
+                described = list(map(self._transform, read_described_patches(stored, s)))
                 write_descriptors(file, s, columns, described)
                 lines.append(f"{s:>5}: {pluralise(len(columns['image']), 'image')}")
-        return Outcome(request.out, True, "\n".join(lines))
-
-    return FileTask(request.out, header, make, [path])
+        return Outcome(self.path, True, "\n".join(lines))

@@ -163,12 +163,11 @@ class Task:
 
 
 class FileTask(Task):
-    """A task that makes an HDF5 file.
+    """A task that makes an HDF5 file; a subclass defines `make`.
 
     Parameters
     ----------
     header : Header that the output must have
-    make_file : function of an Execution that makes the file and returns the Outcome
     inputs : Paths of the inputs
     differ : function that describes in words how headers differ, see `header_mismatch`; None for the usual
         one
@@ -176,11 +175,10 @@ class FileTask(Task):
     more : further arguments of `Task`
     """
 
-    def __init__(self, path, header, make_file, inputs, *, differ=None, write_beside=None, **more):
+    def __init__(self, path, header, inputs, *, differ=None, write_beside=None, **more):
         super().__init__(path, inputs, **more)
         self._header = header
         self._differ = differ
-        self._make_file = make_file
         self._write_beside = write_beside
 
     def stale_reason(self, *, is_verified=True):
@@ -191,9 +189,6 @@ class FileTask(Task):
             )
         how = {"is_verified": is_verified, "each": map_ordered}
         return header_mismatch(path, self._header, self._differ, **how)
-
-    def make(self, execution):
-        return self._make_file(execution)
 
     def write_beside(self):
         if self._write_beside is not None:
@@ -221,7 +216,7 @@ class PartsTask(FileTask):
     """
 
     def __init__(self, path, header, parts, make_part, inputs, *, summary, complete=None, **more):
-        super().__init__(path, header, None, inputs, **more)
+        super().__init__(path, header, inputs, **more)
         self._parts = parts
         self._make_part = make_part
         self._summary = summary

@@ -6,6 +6,7 @@ The patches are in memory, or are read from their files as they are visited in d
 import logging
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -48,11 +49,11 @@ _reading = Lock()  # cached files are opened and closed by one thread at a time
 def build_task(request):
     """Build the Task that learns dictionaries, for a StepRequest of `flyannot learn-dict`."""
     more = {"seed": request.seed, "stage_ranges": request.selection.stage_range}
-    return learn_task(request.inputs["descriptors"], request.out, request.options, **more)
+    return DictionaryTask(request.inputs["descriptors"], request.out, request.options, **more)
 
 
-def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
-    """Build the task that learns one dictionary per stage range, or a shared one.
+class DictionaryTask(FileTask):
+    """The task that learns one dictionary per stage range, or a shared one.
 
     Parameters
     ----------
@@ -62,65 +63,50 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
     seed : int
     stage_ranges : the stage ranges to learn; None for all in the descriptors
 
-    Returns
-    -------
-    task : Task
-
     Raises
     ------
     DataError
         If no stage range has enough patches. If only some have too few, they are left out with a warning.
     """
-    options = options.resolve()
-    with open_compatible(paths, "descriptors") as files:
-        chosen = choose_stage_ranges(files, stage_ranges)
-        wanted = [tuple(chosen)] if options.shared else [(s,) for s in chosen]
-        dictionaries = _choose_sizes([PatchSamples(files, ranges) for ranges in wanted], options)
-        digests = digests_by_path(files)
-        made_of = {"descriptors": list(digests.values())}
-        header = _header(files[0].options, options, dictionaries, made_of, seed)
 
-    def make(execution):
-        with open_compatible(paths, "descriptors", digests=digests) as files, limit_blas_threads():
-            wanted = [(PatchSamples(files, ranges), own) for ranges, own in dictionaries.items()]
+    def __init__(self, paths, out, options, *, seed=0, stage_ranges=None):
+        options = options.resolve()
+        with open_compatible(paths, "descriptors") as files:
+            chosen = choose_stage_ranges(files, stage_ranges)
+            wanted = [tuple(chosen)] if options.shared else [(s,) for s in chosen]
+            self._options_of = _choose_sizes([PatchSamples(files, ranges) for ranges in wanted], options)
+            self._digests = digests_by_path(files)
+            made_with = files[0].options
+        self._trace = out.with_suffix(".trace.csv")
+        learned = [s for stage_ranges in self._options_of for s in stage_ranges]
+        n_atoms = {join_name(ranges): own.n_atoms for ranges, own in self._options_of.items()}
+        if len(set(n_atoms.values())) == 1:
+            (n_atoms,) = set(n_atoms.values())
+        made = options.to_header() | {"n_atoms": n_atoms, "stage_ranges": learned}
+        inputs = {"descriptors": list(self._digests.values())}
+        header = Header("dictionary", made_with | {"learn-dict": made}, inputs, seed)
+        super().__init__(out, header, paths, tables={self._trace: ("stage_range", "epoch", "objective")})
+
+    def make(self, execution):
+        with (
+            open_compatible(self._digests, "descriptors", digests=self._digests) as files,
+            limit_blas_threads(),
+        ):
+            wanted = [(PatchSamples(files, ranges), own) for ranges, own in self._options_of.items()]
             n_visits = sum(own.n_epochs * own.max_patches for _, own in wanted)
             count = ProgressCount(execution.progress, n_visits, "patch")
+            learn = partial(_learn, self.path, self._header, execution, count)
             with execution.workers.threads(_n_side_by_side(wanted)):
-                runs = map_ordered(
-                    lambda one: _learn(out, header, execution, count, *one), wanted, count.stop
-                )
-                learned = dict(zip(dictionaries, runs))
-        runs = {s: run for stage_ranges, run in learned.items() for s in stage_ranges}
+                learned = list(map_ordered(lambda one: learn(*one), wanted, count.stop))
+        runs = {s: run for (samples, _), run in zip(wanted, learned) for s in samples.stage_ranges}
         # The trace is written first, so that it exists if the dictionary does, even after a kill.
-        write_trace(trace, {s: records for s, (_, records, _) in runs.items()})
-        with create_stored_file(out, header) as file:
+        write_trace(self._trace, {s: records for s, (_, records, _) in runs.items()})
+        with create_stored_file(self.path, self._header) as file:
             for stage_range, (D, records, n_samples) in runs.items():
                 write_dictionary(file, stage_range, D, records, n_patches=n_samples)
-        remove_parts(out)
-        summary = [_summary(samples, *run) for (samples, _), run in zip(wanted, learned.values())]
-        return Outcome(out, True, "\n".join(summary))
-
-    trace = out.with_suffix(".trace.csv")
-    return FileTask(out, header, make, paths, tables={trace: ("stage_range", "epoch", "objective")})
-
-
-def _header(made_with, options, dictionaries, made_of, seed):
-    """Return the Header of a dictionary file.
-
-    Parameters
-    ----------
-    made_with : dict, the options in the header of the inputs
-    options : LearnOptions
-    dictionaries : dict, tuple of stage ranges -> LearnOptions with its numbers of atoms and samples
-    made_of : dict, role of the inputs -> list of digests
-    seed : int
-    """
-    n_atoms = {join_name(ranges): own_options.n_atoms for ranges, own_options in dictionaries.items()}
-    if len(set(n_atoms.values())) == 1:
-        (n_atoms,) = set(n_atoms.values())
-    chosen = [s for stage_ranges in dictionaries for s in stage_ranges]
-    learned = options.to_header() | {"n_atoms": n_atoms, "stage_ranges": chosen}
-    return Header("dictionary", made_with | {"learn-dict": learned}, made_of, seed)
+        remove_parts(self.path)
+        summary = [_summary(samples, *run) for (samples, _), run in zip(wanted, learned)]
+        return Outcome(self.path, True, "\n".join(summary))
 
 
 def _choose_sizes(wanted, options):

@@ -38,11 +38,13 @@ def build_task(request):
     (annotations,) = request.inputs["annotations"]
     curated = request.curated or CuratedTerms(annotations, request.options.corrections)
     more = {"seed": request.seed, "stage_ranges": request.selection.stage_range}
-    return train_task(request.inputs["features"], curated, request.out, request.options, **more)
+    return ModelTask(request.inputs["features"], curated, request.out, request.options, **more)
 
 
-def train_task(paths, curated, out, options, *, seed=0, stage_ranges=None):
-    """Build the task that trains one model per stage range.
+class ModelTask(FileTask):
+    """The task that trains one model per stage range.
+
+    It raises an InputError if no term of any stage range can be trained.
 
     Parameters
     ----------
@@ -52,98 +54,91 @@ def train_task(paths, curated, out, options, *, seed=0, stage_ranges=None):
     options : TrainOptions
     seed : int
     stage_ranges : the stage ranges to train; None for all in the features
-
-    Returns
-    -------
-    task : Task; it raises an InputError if no term of any stage range can be trained
     """
-    options = adapted_options(options)
-    with open_compatible(paths, "features") as files:
-        curated.require_known(options.exclude_terms)
-        chosen = choose_stage_ranges(files, stage_ranges)
-        if options.min_groups is None:
-            columns = {s: StoredFeatures(files, s).columns for s in chosen}
-            enough = default_min_groups(columns, curated.annotations, options.exclude_terms)
-            options = replace(options, min_groups=enough)
-        digests = digests_by_path(files)
-        made_with = files[0].options | {"train": options.to_header() | {"stage_ranges": chosen}}
-        made_of = {"features": list(digests.values())}
-        made_of |= curated.digests
-        base, _ = load_base_models(options.adapt, files)
-        made_of |= {BASE_MODEL: base} if base else {}
-        header = Header("model", made_with, made_of, seed)
 
-    def make(execution):
-        for sentence in curated.changes:
+    def __init__(self, paths, curated, out, options, *, seed=0, stage_ranges=None):
+        options = adapted_options(options)
+        with open_compatible(paths, "features") as files:
+            curated.require_known(options.exclude_terms)
+            chosen = choose_stage_ranges(files, stage_ranges)
+            if options.min_groups is None:
+                columns = {s: StoredFeatures(files, s).columns for s in chosen}
+                enough = default_min_groups(columns, curated.annotations, options.exclude_terms)
+                options = replace(options, min_groups=enough)
+            self._digests = digests_by_path(files)
+            base, _ = load_base_models(options.adapt, files)
+            made_with = files[0].options | {"train": options.to_header() | {"stage_ranges": chosen}}
+        made_of = {"features": list(self._digests.values())} | curated.digests
+        made_of |= {BASE_MODEL: base} if base else {}
+        self._curated, self._options, self._stage_ranges = curated, options, chosen
+        inputs = [*paths, curated.table, *options.corrections, *filter(None, [options.adapt])]
+        super().__init__(out, Header("model", made_with, made_of, seed), inputs)
+
+    def make(self, execution):
+        for sentence in self._curated.changes:
             log.info("note: %s", sentence)
-        with open_compatible(paths, "features", digests=digests) as files:
-            _, bases = load_base_models(options.adapt, files)
-            trained = _train(files, curated.annotations, chosen, options, seed, execution, bases)
+        with open_compatible(self._digests, "features", digests=self._digests) as files:
+            _, bases = load_base_models(self._options.adapt, files)
+            trained = self._train(files, bases, execution)
             if not any(learned.terms for learned in trained.values()):
                 raise InputError(
-                    f"no term can be trained from {curated.source} and {paths[0]}",
+                    f"no term can be trained from {self._curated.source} and {files[0].path}",
                     fix="lower min-groups, or check that genes are spelled alike in both",
                 )
-            with create_stored_file(out, header) as file:
+            with create_stored_file(self.path, self._header) as file:
                 for s, learned in trained.items():
                     first = next((file for file in files if s in file.stage_ranges), None)
-                    D = read_dictionary(first, s) if s in chosen else bases[s].encoder.D
+                    is_new = s in self._stage_ranges
+                    D = read_dictionary(first, s) if is_new else bases[s].encoder.D
                     model = learned.model
                     known = learned.known.arrays() if learned.known else {}
                     of_model = model.method, model.arrays(), learned.train_genes
                     write_model(file, s, D, learned.terms, *of_model, known)
         for s, learned in trained.items():
             if weak := describe_weak_terms(model_terms(learned.terms, learned.model)):
-                log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, out)
+                log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, self.path)
         summary = [
             f"{s:>5}: {pluralise(len(one.terms), 'term')} from {pluralise(len(one.train_genes), 'gene')}"
             for s, one in trained.items()
         ]
-        return Outcome(out, True, "\n".join(summary))
+        return Outcome(self.path, True, "\n".join(summary))
 
-    made_from = [*paths, curated.table, *options.corrections, *filter(None, [options.adapt])]
-    return FileTask(out, header, make, made_from)
+    def _train(self, files, bases, execution):
+        """Train the models of all stage ranges, with the features of one stage range at a time in memory.
 
+        Parameters
+        ----------
+        files : list of StoredFile of features
+        bases : dict, stage range -> StageRangeModel to adapt
+        execution : Execution
 
-def _train(files, annotations, stage_ranges, options, seed, execution, bases):
-    """Train the models of all stage ranges, with the features of one stage range at a time in memory.
-
-    Parameters
-    ----------
-    files : list of StoredFile of features
-    annotations : Annotations
-    stage_ranges : list of str
-    options : TrainOptions
-    seed : int
-    execution : Execution
-    bases : dict, stage range -> StageRangeModel to adapt
-
-    Returns
-    -------
-    trained : dict, stage range -> StageRangeModel, also of stage ranges that only the model to adapt has
-    """
-    features = {s: StoredFeatures(files, s) for s in stage_ranges}
-    columns = {s: stored.columns for s, stored in features.items()}
-    for note in coverage_notes_from_columns(columns, annotations):
-        log.info("note: %s", note)
-    curated = {s: build_training_set(of_range, annotations, s, options) for s, of_range in columns.items()}
-    n_terms = sum(len(groups.terms) for groups in curated.values())
-    count = ProgressCount(execution.progress, n_terms, "term")
-    fit_options = FitOptions.of_training(options, execution.jobs, on_terms=count.add)
-    with limit_blas_threads():
-        trained = {
-            s: _train_stage_range(groups, features[s], options, fit_options, stage_range_rng(seed, s))
-            for s, groups in curated.items()
-            if s not in bases
-        }
-        for s, base in bases.items():
-            trained[s] = base
-            if s in curated and len(curated[s]):
-                observed = observed_terms(curated[s].groups, annotations, s, base.terms)
-                more = options, fit_options, stage_range_rng(seed, s)
-                trained[s] = _adapt_stage_range(base, curated[s], observed, features[s], *more)
-    count.finish()
-    return trained
+        Returns
+        -------
+        trained : dict, stage range -> StageRangeModel, also of stage ranges that only the model to adapt has
+        """
+        options, seed, annotations = self._options, self._header.seed, self._curated.annotations
+        features = {s: StoredFeatures(files, s) for s in self._stage_ranges}
+        columns = {s: stored.columns for s, stored in features.items()}
+        for note in coverage_notes_from_columns(columns, annotations):
+            log.info("note: %s", note)
+        curated = {s: build_training_set(of, annotations, s, options) for s, of in columns.items()}
+        n_terms = sum(len(groups.terms) for groups in curated.values())
+        count = ProgressCount(execution.progress, n_terms, "term")
+        fit_options = FitOptions.of_training(options, execution.jobs, on_terms=count.add)
+        with limit_blas_threads():
+            trained = {
+                s: _train_stage_range(groups, features[s], options, fit_options, stage_range_rng(seed, s))
+                for s, groups in curated.items()
+                if s not in bases
+            }
+            for s, base in bases.items():
+                trained[s] = base
+                if s in curated and len(curated[s]):
+                    observed = observed_terms(curated[s].groups, annotations, s, base.terms)
+                    more = options, fit_options, stage_range_rng(seed, s)
+                    trained[s] = _adapt_stage_range(base, curated[s], observed, features[s], *more)
+        count.finish()
+        return trained
 
 
 def _train_stage_range(curated, features, options, fit_options, rng):
