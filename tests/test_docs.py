@@ -28,7 +28,8 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md")), *sorted((ROOT /
 RUN = [
     (ROOT / "README.md", DOCS / "similar.md"),  # both begin with the same run
     (TUTORIAL, DOCS / "file-format.md", DOCS / "questions.md"),
-    *((CLUSTER,), (CURATING,), (DOCS / "dictionary-learning.md",)),
+    (CLUSTER,),
+    (CURATING,),
 ]
 LANGUAGES = {"sh", "python", "r", "csv", "toml", "text"}
 STAGES = {"4-6": 2}

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +12,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
-from flyannot.estimators.image_patches import dense_blocks, dense_rows, validate_estimator_input
-from flyannot.estimators.sparse_coder import BaseSparseCoder, validate_atoms
+from flyannot.estimators.image_patches import DenseRows, validate_estimator_input
+from flyannot.estimators.sparse_coder import BaseSparseCoder, resolve_n_jobs, validate_atoms
+from flyannot.jobs.executor import Executor, map_ordered
 from flyannot.jobs.progress_events import log_or_print
-from flyannot.jobs.resources import require_memory
+from flyannot.jobs.resources import available_bytes, limit_blas_threads, require_memory
 from flyannot.sparse.coders.verified import power_of_two_scale
+from flyannot.sparse.data_parallel import (
+    LONGEST,
+    UNIT,
+    LearningPlan,
+    RowBlocks,
+    draw_initial_state,
+    initial_shared_atoms,
+    learn_in_rounds,
+    visit_part,
+)
 from flyannot.sparse.fit import (
     EVALUATED_SAMPLES,
     evaluate_epoch,
@@ -26,10 +38,11 @@ from flyannot.sparse.fit import (
     run_epoch,
     unscaled_record,
 )
-from flyannot.sparse.learners import LEARNERS, check_takes_positive
+from flyannot.sparse.learners import LEARNERS, require_ability
 from flyannot.sparse.stored_codes import PositiveConstraints
 
 _NOISE = 0.01  # noise of repeated initial atoms, as in scikit-learn; six other ways ended within 2%
+_PART_BYTES = 2**27  # most samples of a thread in a round of data-parallel learning
 
 
 class DictionaryLearning(BaseSparseCoder):
@@ -60,8 +73,15 @@ class DictionaryLearning(BaseSparseCoder):
 
     Other Parameters
     ----------------
-    coder, tol, sparse_output, n_jobs
+    coder, tol, sparse_output
         As in `SparseCoder`, for `transform`; they do not change what is learned.
+    n_jobs : int, optional
+        Threads of `transform`, and of `fit` with `data_parallel`; -1 for all cores.  No bit depends on it.
+    data_parallel : int, optional
+        `fit` divides the samples into this many parts, learns from all parts in parallel, and averages the
+        atoms.  No codes are kept, so memory does not grow with the samples of a memory map or CSR matrix.
+        For the learner "scc".  `trace_` then also has a record whenever the visits have doubled within the
+        first epoch, over samples that are never learned from; `objective_tol` compares these records.
     dict_init : array (n_components, n_features), optional
         Initial atoms; longer atoms are scaled to norm 1.  A zero atom, which could not learn, begins as a
         random sample.  By default all atoms begin as random samples.  If there are too few samples, the
@@ -112,6 +132,7 @@ class DictionaryLearning(BaseSparseCoder):
         tol: float = 1e-4,
         sparse_output: bool = False,
         n_jobs: int | None = None,
+        data_parallel: int | None = None,
         dict_init: ArrayLike | None = None,
         objective_tol: float | None = None,
         callback: Callable[[Any], object] | None = None,
@@ -131,6 +152,7 @@ class DictionaryLearning(BaseSparseCoder):
         self.tol = tol
         self.sparse_output = sparse_output
         self.n_jobs = n_jobs
+        self.data_parallel = data_parallel
         self.random_state = random_state
         self.verbose = verbose
 
@@ -143,13 +165,57 @@ class DictionaryLearning(BaseSparseCoder):
         """
         X, _ = validate_estimator_input(self, X, reset=True, **self._input_options())
         rng = _generator(self.random_state)
-        X = dense_rows(self._scaled(X, is_first=True))
-        learner = self._learner(X, self._initial_atoms(X, rng))
+        self._sample_scale = sample_scale(X)
+        X = DenseRows(X, self._sample_scale)
         self.trace_ = []
-        for record in learn_dictionary(X, learner, n_epochs=self._n_epochs(), rng=rng):
-            if self._add_record(record) or has_small_gain(self.trace_, self.objective_tol):
-                break
-        return self._store_result(learner.D.astype(X.dtype), learner.state(), rng, n_iter=len(self.trace_))
+        if self.data_parallel is not None:
+            D, state = self._learn_data_parallel(X, rng)
+        else:
+            learner = self._learner(len(X), self._initial_atoms(X, rng))
+            for record in learn_dictionary(X, learner, n_epochs=self._n_epochs(), rng=rng):
+                if self._add_record(record) or has_small_gain(self.trace_, self.objective_tol):
+                    break
+            D, state = learner.D, learner.state()
+        return self._store_result(D.astype(X.dtype), state, rng, n_iter=self.trace_[-1].epoch)
+
+    def _learn_data_parallel(self, X, rng):
+        """Learn in rounds, in each of which threads learn from their parts of the samples.
+
+        Parameters
+        ----------
+        X : DenseRows (n_samples, n_features)
+        rng : Generator
+
+        Returns
+        -------
+        D : array (n_components, n_features)
+        state : dict of arrays, the `state` of a learner that continues from D
+        """
+        require_ability(self.learner, "is_data_parallel", "learn data-parallel")
+        plan = LearningPlan(
+            n_parts=self.data_parallel,
+            n_epochs=self._n_epochs(),
+            lam=self._alpha(X.shape[1]) / self._sample_scale,
+            options=self._options(),
+            key=tuple(rng.integers(2**63, size=2).tolist()),
+            tol=self.objective_tol,
+            longest=max(UNIT, min(LONGEST, _PART_BYTES // (X.shape[1] * X.dtype.itemsize))),
+            positive=self._positive(),
+        )
+        source = RowBlocks(X, np.arange(-(-len(X) // UNIT)))
+        first, held = draw_initial_state(source, self._n_atoms(X), plan)
+        if self.dict_init is not None:
+            D = self._initial_atoms(X, rng)
+            first = replace(first, atoms=initial_shared_atoms(D, plan.options))
+        n_threads = min(resolve_n_jobs(self.n_jobs), max(1, available_bytes() // (2 * _PART_BYTES)))
+        with limit_blas_threads(), Executor(n_threads).threads(n_threads):
+            for progress in learn_in_rounds(source, held, first, plan, _visit_parts):
+                is_new = len(progress.records) > len(self.trace_)
+                if is_new and self._add_record(progress.records[-1]):
+                    break
+        learner = self._learner(0, progress.atoms.D)
+        learner.start_from(progress.atoms)
+        return progress.atoms.D, learner.state()
 
     def _add_record(self, record):
         """Append an `EpochRecord` to `trace_`, and return whether the callback asks to stop learning."""
@@ -170,19 +236,6 @@ class DictionaryLearning(BaseSparseCoder):
         except StopIteration:
             return True
 
-    def _scaled(self, X, *, is_first):
-        """Divide samples by the power of two `_sample_scale`, so that float32 can represent their squares.
-
-        Parameters
-        ----------
-        X : float array (n_samples, n_features)
-        is_first : bool
-            Whether to choose `_sample_scale` from these samples.  Otherwise the earlier choice is used.
-        """
-        if is_first:
-            self._sample_scale = sample_scale(X)
-        return X if self._sample_scale == 1 else X / X.dtype.type(self._sample_scale)
-
     def partial_fit(self, X: Any, y: object = None) -> Self:
         """Continue learning from more samples, which are processed once.
 
@@ -197,9 +250,12 @@ class DictionaryLearning(BaseSparseCoder):
         """
         is_first = not hasattr(self, "components_")
         X, _ = validate_estimator_input(self, X, reset=is_first, **self._input_options())
-        X = dense_rows(self._scaled(X, is_first=is_first))
+        if is_first:
+            self._sample_scale = sample_scale(X)
+        X = DenseRows(X, self._sample_scale)
         rng = _generator(self.random_state) if is_first else self._rng
-        learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_)
+        D = self._initial_atoms(X, rng) if is_first else self.components_.astype(X.dtype)
+        learner = self._learner(len(X), D)
         if not is_first:
             restore_without_codes(learner, self._state)
         begun = time.perf_counter()
@@ -250,14 +306,14 @@ class DictionaryLearning(BaseSparseCoder):
             fix=f"give the learner by learner={n!r}" if n in LEARNERS else "choose a whole number, 1 or more",
         )
 
-    def _learner(self, X, D):
-        """Create the learner for samples X (n_samples, n_features) with the initial atoms D."""
+    def _learner(self, n_samples, D):
+        """Create the learner for a number of samples, with the initial atoms D (n_components, n_features)."""
         options = dict(vars(self._options()))
         positive = self._positive()
         if any(positive):
             options["positive"] = positive
-        lam = self._alpha(X.shape[1]) / self._sample_scale
-        return LEARNERS[self.learner](D.astype(X.dtype), len(X), lam=lam, **options)
+        lam = self._alpha(D.shape[1]) / self._sample_scale
+        return LEARNERS[self.learner](D, n_samples, lam=lam, **options)
 
     def _options(self):
         params = {} if self.learner_params is None else self.learner_params
@@ -271,7 +327,7 @@ class DictionaryLearning(BaseSparseCoder):
     def _positive(self):
         positive = PositiveConstraints(bool(self.positive_code), bool(self.positive_dict))
         if any(positive):
-            check_takes_positive(self.learner)
+            require_ability(self.learner, "takes_positive", "exclude negative values")
         return positive
 
     def _initial_atoms(self, X, rng):
@@ -312,7 +368,7 @@ class DictionaryLearning(BaseSparseCoder):
         D : float array (n_atoms, n_features)
         """
         n_usable = 0
-        for _, Xb in dense_blocks(X):
+        for _, Xb in X.blocks():
             n_usable += int((Xb > 0 if self.positive_dict else np.nan_to_num(Xb)).any(axis=1).sum())
         if not n_usable:
             raise InputError("no sample of X can start an atom: all are zero", fix="give dict_init")
@@ -328,6 +384,11 @@ class DictionaryLearning(BaseSparseCoder):
 
     def _takes_missing_values(self):
         return LEARNERS[self.learner].takes_missing_values
+
+
+def _visit_parts(tasks):
+    """Call `visit_part` on every VisitTask of a list, in threads."""
+    return list(map_ordered(visit_part, tasks))
 
 
 def _generator(random_state):

@@ -72,7 +72,7 @@ class ImagePatches:
         return self.rows[rows], self.centres_px[rows], tuple(self.sizes_px[i].tolist())
 
 
-_BLOCK_BYTES = 2**26  # dense rows of a CSR matrix at a time
+_BLOCK_BYTES = 2**26  # rows that are read at a time
 
 # The numbers that estimators take as parameters, with their types.
 _NUMBERS = {
@@ -81,6 +81,7 @@ _NUMBERS = {
     "objective_tol": FloatType(),
     "n_nonzero_coefs": IntegerType(),
     "max_iter": IntegerType(most=2**31 - 1),
+    "data_parallel": IntegerType(most=4096),
 }
 _FLAGS = ("positive_code", "positive_dict", "sparse_output")
 
@@ -107,10 +108,18 @@ def _validate_parameters(estimator):
 
 
 class DenseRows:
-    """The rows of a CSR matrix, read as dense arrays by an index; `shape` and `dtype` are of the matrix."""
+    """The rows of a matrix, read as dense arrays by an index, so that no whole copy of the matrix is made.
 
-    def __init__(self, matrix):
+    Parameters
+    ----------
+    matrix : float array, such as a memory map, or CSR matrix (n_samples, n_features)
+    scale : float
+        A power of two by which rows are divided when they are read.
+    """
+
+    def __init__(self, matrix, scale=1.0):
         self._matrix = matrix
+        self._scale = matrix.dtype.type(scale)
         self.shape = matrix.shape
         self.dtype = matrix.dtype
 
@@ -118,21 +127,16 @@ class DenseRows:
         return self.shape[0]
 
     def __getitem__(self, rows):
-        return self._matrix[rows].toarray()
+        X = self._matrix[rows]
+        X = X.toarray() if sp.issparse(X) else X
+        return X if self._scale == 1 else X / self._scale
 
-
-def dense_rows(X):
-    """Return `DenseRows` of a CSR matrix X, and any other X itself."""
-    return DenseRows(X) if sp.issparse(X) else X
-
-
-def dense_blocks(X):
-    """Yield (rows, array) for slices of the rows of X: all rows of an array, some of `dense_rows`."""
-    X = dense_rows(X)
-    length = _BLOCK_BYTES // (X.shape[1] * X.dtype.itemsize) if isinstance(X, DenseRows) else len(X)
-    for start in range(0, len(X), max(1, length)):
-        rows = slice(start, min(len(X), start + max(1, length)))
-        yield rows, X[rows]
+    def blocks(self):
+        """Yield (rows, array) for consecutive slices of the rows."""
+        length = max(1, _BLOCK_BYTES // (self.shape[1] * self.dtype.itemsize))
+        for start in range(0, len(self), length):
+            rows = slice(start, min(len(self), start + length))
+            yield rows, self[rows]
 
 
 def validate_estimator_input(estimator, X, *, reset, **options):

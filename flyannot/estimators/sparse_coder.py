@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import parse_stage_range
-from flyannot.estimators.image_patches import ImagePatches, dense_blocks, validate_estimator_input
+from flyannot.estimators.image_patches import DenseRows, ImagePatches, validate_estimator_input
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.jobs.resources import available_cpus
@@ -90,7 +90,7 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Z = self._encode(X, D)
         alpha = self._alpha(X.shape[1])
         values = np.full(X.shape[0], np.nan)
-        for rows, Xb in dense_blocks(X):
+        for rows, Xb in DenseRows(X).blocks():
             for of_block, Xk, Dk, lam in split_by_missing_pattern(Xb, D, alpha):
                 here = np.arange(rows.start, rows.stop)[of_block]
                 values[here] = objective(Xk, Dk, Z[here], lam)
@@ -104,7 +104,7 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self._require_features(X, D)
         D = D.astype(X.dtype)
         encode = self._block_coder(D, self._alpha(X.shape[1]))
-        blocks = [encode(Xb) for _, Xb in dense_blocks(X)]
+        blocks = [encode(Xb) for _, Xb in DenseRows(X).blocks()]
         warn_unconverged(np.concatenate([gaps for _, gaps in blocks]), self.tol)
         return blocks[0].Z if len(blocks) == 1 else sp.vstack([Z for Z, _ in blocks], format="csr")
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from flyannot.base.errors import InputError
 from flyannot.base.options import (
     ChoiceType,
     FlagType,
@@ -20,7 +19,7 @@ from flyannot.base.options import (
 )
 from flyannot.base.stage_ranges import StageRangeType
 from flyannot.base.views import ViewType
-from flyannot.sparse.learners import LEARNERS
+from flyannot.sparse.learners import LEARNERS, require_ability
 from flyannot.terms.options import TermsType
 
 N_ATOMS = 1000  # default if there are enough patches
@@ -227,12 +226,8 @@ class LearnOptions(Options):
         if self.max_patches == "auto":
             object.__setattr__(self, "data_parallel", self.data_parallel or N_PARTS)
             object.__setattr__(self, "tol", WORTH_MORE if self.tol is None else self.tol)
-        if self.data_parallel and not LEARNERS[self.learner].is_data_parallel:
-            able = ", ".join(name for name in LEARNERS if LEARNERS[name].is_data_parallel)
-            raise InputError(
-                f"the learner {self.learner} cannot learn data-parallel",
-                fix=f"leave out --data-parallel and --max-patches auto, or use --learner {able}",
-            )
+        if self.data_parallel:  # also chosen by --max-patches auto
+            require_ability(self.learner, "is_data_parallel", "learn data-parallel")
 
     def resolve(self):
         """Return a copy in which `lam`, `n_epochs` and `max_patches` have defaults if none were given."""

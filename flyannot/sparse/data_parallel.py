@@ -30,7 +30,7 @@ only after enough samples were seen.
 import time
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,7 +42,9 @@ from flyannot.sparse.fit import (
     random_patches,
 )
 from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, decay_squared_code_sums
+from flyannot.sparse.stored_codes import EITHER_SIGN, PositiveConstraints
 
+UNIT = 256  # rows of a block; a small part of a large image, because neighbouring patches are alike
 LONGEST = 2**18  # most samples of a part in a round, held in memory: 33 MB of descriptors
 _SEEN_PER_ATOM = 60  # samples seen per active part and atom: with fewer, averages are too noisy
 _BEGUN_PER_ATOM = 10  # samples seen per atom before atoms differ from the initial samples
@@ -95,6 +97,8 @@ class LearningPlan:
         does.
     longest : int
         Most samples that one part learns from in a round.
+    positive : PositiveConstraints
+        Whether codes or atoms must not be negative.
     """
 
     n_parts: int
@@ -104,6 +108,7 @@ class LearningPlan:
     key: tuple
     tol: float | None = None
     longest: int = LONGEST
+    positive: PositiveConstraints = EITHER_SIGN
 
 
 @dataclass(frozen=True)
@@ -172,6 +177,40 @@ class VisitTask(NamedTuple):
     spawn_key: tuple
 
 
+@dataclass(frozen=True, eq=False)
+class RowBlocks:
+    """The rows of a matrix as a source for `draw_initial_state`, whose units are blocks of `UNIT` rows.
+
+    Attributes
+    ----------
+    rows : array-like of rows (n_samples, n_features)
+        Takes a slice as index.
+    units : int array
+        The numbers of the blocks.
+    """
+
+    rows: Any
+    units: np.ndarray
+
+    @property
+    def sizes(self):
+        """The number of rows of each block, an int array (n_units,)."""
+        return np.minimum(UNIT, len(self.rows) - UNIT * self.units)
+
+    def subset(self, units):
+        """Return the RowBlocks of some blocks alone, in the given order."""
+        return RowBlocks(self.rows, self.units[units])
+
+    def read(self):
+        """Yield the rows of every block, an array (n_rows, n_features)."""
+        for unit in self.units.tolist():
+            yield self.rows[UNIT * unit : UNIT * (unit + 1)]
+
+    def samples(self, rows):
+        """Return rows as samples, unchanged."""
+        return rows
+
+
 class HeldOutSamples(NamedTuple):
     """The samples that are never learned from, because every evaluation measures the objective on them.
 
@@ -203,7 +242,7 @@ def draw_initial_state(source, n_atoms, plan):
     -------
     progress : LearningProgress before the first round
     held : HeldOutSamples
-        At most a tenth of the samples.
+        At most a tenth of the samples, but at least one.
 
     Raises
     ------
@@ -211,7 +250,7 @@ def draw_initial_state(source, n_atoms, plan):
         If there are too few samples.
     """
     rng = np.random.default_rng(np.random.SeedSequence(plan.key))
-    n_held = min(EVALUATED_SAMPLES, int(source.sizes.sum()) // 10)
+    n_held = min(EVALUATED_SAMPLES, max(1, int(source.sizes.sum()) // 10))
     units, rows = _draw_rows(source.sizes, n_held + 4 * n_atoms, rng)
     picked = [unit[chosen] for unit, chosen in zip(source.subset(units).read(), rows)]
     X = source.samples(np.concatenate(picked))
@@ -221,7 +260,8 @@ def draw_initial_state(source, n_atoms, plan):
     by_unit = np.split(is_held, np.cumsum([len(chosen) for chosen in rows])[:-1])
     held = {int(unit): chosen[out] for unit, chosen, out in zip(units, rows, by_unit) if out.any()}
     learned = X[np.flatnonzero(~is_held)]
-    first = LearningProgress(initial_shared_atoms(random_patches(learned, n_atoms, rng), plan.options))
+    D = random_patches(learned, n_atoms, rng, positive=plan.positive.atoms)
+    first = LearningProgress(initial_shared_atoms(D, plan.options))
     return first, HeldOutSamples(np.asarray(X[np.flatnonzero(is_held)], np.float64), held)
 
 
@@ -410,7 +450,7 @@ def visit_part(task):
     """
     plan, start = task.plan, task.start
     rng = np.random.default_rng(np.random.SeedSequence(plan.key, spawn_key=task.spawn_key))
-    learner = SCC(start.D, 0, lam=plan.lam, **vars(plan.options))
+    learner = SCC(start.D, 0, lam=plan.lam, positive=plan.positive, **vars(plan.options))
     return learner.visit_part(task.source.samples(_read_task_rows(task)), rng, start, task.visit_weight)
 
 
@@ -522,7 +562,7 @@ def _add_record(progress, held, epoch, is_last, plan):
     doubled = epoch == 0 and (not records or atoms.n_visits >= 2 * records[-1].n_visits)
     if is_last or doubled:
         D = np.asarray(atoms.D, np.float64)
-        values, gaps, n_nonzeros = evaluate_dictionary(held.X, D, plan.lam)
+        values, gaps, n_nonzeros = evaluate_dictionary(held.X, D, plan.lam, positive=plan.positive.code)
         record = EpochRecord(
             epoch=epoch + 1,
             seconds=progress.seconds,

@@ -100,7 +100,7 @@ def random_patches(X, n_atoms, rng, *, positive=False):
             return np.concatenate(picked)[:n_atoms]
     raise DataError(
         f"{n_picked} of {len(X):,} samples have other numbers than 0: too few for {n_atoms} atoms",
-        fix="lower --n-atoms, or add rows to the matrix, or patches (images, or a lower --stride-px)",
+        fix="choose fewer atoms, or add samples (for patches: images, or a lower --stride-px)",
     )
 
 

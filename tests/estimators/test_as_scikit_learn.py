@@ -89,16 +89,18 @@ def test_codes_that_miss_the_tolerance_are_warned_of_once_a_call(coder, n_jobs, 
         assert gaps.max() == pytest.approx(gap, rel=0.05, abs=1e-14) and missed >= (gaps > 1e-12).sum() > 0
 
 
-def test_a_sparse_matrix_gives_the_bits_of_a_dense_one(X, rng, monkeypatch):
+def test_a_matrix_that_is_read_by_parts_or_sparse_gives_the_bits_of_a_dense_one(X, rng, monkeypatch):
     """Read it in blocks of three samples, for every coder and learner."""
-    monkeypatch.setattr(image_patches, "_BLOCK_BYTES", 8 * X.shape[1] * 3)
     X[rng.random(X.shape) < 0.5] = 0
     D = rng.normal(size=(12, 8))
     matrix = sp.csc_array(X)
-    for coder in (*CODERS, "nonnegative", "omp"):
-        model = coder_of(coder, D, alpha=0.1)
-        assert np.array_equal(model.transform(matrix), model.transform(X))
-        assert model.score(matrix) == pytest.approx(model.score(X), rel=1e-12)
+    models = [coder_of(coder, D, alpha=0.1) for coder in (*CODERS, "nonnegative", "omp")]
+    at_once = [(model.transform(X), model.score(X)) for model in models]
+    monkeypatch.setattr(image_patches, "_BLOCK_BYTES", 8 * X.shape[1] * 3)
+    for model, (Z, score) in zip(models, at_once):
+        for A in (X, matrix):
+            assert np.array_equal(model.transform(A), Z)
+            assert model.score(A) == pytest.approx(score, rel=1e-12)
     assert np.array_equal(SparseCoder().fit(matrix).components_, SparseCoder().fit(X).components_)
     for learner in LEARNERS:
         model, other = (learned(A, learner=learner, max_iter=2).partial_fit(A) for A in (matrix, X))

@@ -3,6 +3,8 @@
 import pickle
 import subprocess
 import sys
+import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from flyannot import DenseSIFT, DictionaryLearning, ImagePatches, SparseCoder, S
 from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.dataset.folder import read_images
+from flyannot.estimators import dictionary_learning, image_patches
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored_file
@@ -28,7 +31,7 @@ from flyannot.sparse.learners import LEARNERS
 from tests.conftest import ROOT
 from tests.page_blocks import run_python
 from tests.planted_samples import planted, unit_rows
-from tests.small_embryos import LEARN, POOL
+from tests.small_embryos import LEARN, POOL, make
 
 ESTIMATORS = [DenseSIFT(), DictionaryLearning(), SparseCoder(), SpatialMaxPooling()]
 
@@ -143,6 +146,7 @@ def test_patches_are_picked_by_image(images):
             "ridge codes cannot",
         ),
         (DictionaryLearning(positive_dict=True, dict_init=-np.eye(12)), "dict_init has negative numbers"),
+        (DictionaryLearning(learner="ol", data_parallel=2), "ol cannot learn data-parallel"),
         (SparseCoder(coder="siso", positive_code=True), 'coder="cd"'),
         (SparseCoder(np.zeros(3)), "not a matrix"),
         (SparseCoder(np.eye(5)), "is expecting 5 features"),
@@ -160,6 +164,7 @@ NO_NUMBERS = {
     "n_jobs": (0, 1.5, "2", True, 2**70, np.array([1, 2])),
     "alpha": (0, -1, np.nan, np.inf, "0.1", True),
     "tol": (-1, np.nan, np.inf, "0.1", True),
+    "data_parallel": (0, 1.5, True, 5000),
     "max_iter": (0, -1, 1.5, "3", True, np.nan, 2**70),
     "objective_tol": (np.nan, "3", True),
     "positive_code": (2, "yes", None, [1], np.array([1, 2])),
@@ -311,7 +316,56 @@ def test_a_callback_sees_the_trace_and_learning_ends_where_it_gains_nothing(many
     assert short.n_iter_ < 10 and short.trace_[-1].objective < 1.03 * long.trace_[-1].objective
 
 
-def test_the_commands_and_the_estimators_give_the_same_numbers(chain):
+@pytest.mark.parametrize("positive", [False, True])
+def test_data_parallel_learning_gives_the_same_bits_for_any_threads_and_form(positive, rng):
+    """Compare it with learning in order, too, and continue from it."""
+    X = planted(6000, 24, 16, 3, rng)[0].astype(np.float32)
+    X[abs(X) < 0.05] = 0
+    options = {"positive_code": positive, "positive_dict": positive}
+    model, other, of_csr = (
+        in_parts(data_parallel=4, n_jobs=n_jobs, **options).fit(A)
+        for n_jobs, A in ((1, X), (2, X), (2, sp.csr_array(X)))
+    )
+    for one in (other, of_csr):
+        assert np.array_equal(one.components_, model.components_)
+        assert [r.objective for r in one.trace_] == [r.objective for r in model.trace_]
+    assert not positive or min(model.components_.min(), model.transform(X).min()) == 0
+    assert model.trace_[-1].n_visits == 2 * 5400 and model.n_iter_ == 2, "a tenth is held out"
+    score = model.score(X)
+    assert score > 1.015 * in_parts(**options).fit(X).score(X), "scores are negative"
+    assert model.partial_fit(X).score(X) > 1.002 * score
+    stopped = clone(other).set_params(callback=lambda record: True).fit(X)
+    warm = clone(stopped).set_params(dict_init=model.components_).fit(X)
+    assert len(stopped.trace_) == len(warm.trace_) == 1
+    assert warm.score(X) > 0.99 * stopped.score(X)
+
+
+@pytest.mark.parametrize("data_parallel", [None, 4])
+@pytest.mark.parametrize("form", ["memory map", "CSR"])
+def test_samples_are_never_in_memory_as_a_whole(data_parallel, form, rng, tmp_path, monkeypatch):
+    """Use numbers so small that samples are scaled; learning in order keeps the codes of all samples."""
+    monkeypatch.setattr(image_patches, "_BLOCK_BYTES", 2**20)
+    monkeypatch.setattr(dictionary_learning, "_PART_BYTES", 2**20)
+    shape = (60_000, 128)
+    n_bytes = 4 * shape[0] * shape[1]
+    if form == "CSR":
+        X = 2.0**-60 * sp.random_array(shape, density=0.01, format="csr", dtype=np.float32, rng=rng)
+    else:
+        X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, shape)
+        for block in np.array_split(X, 20):
+            block[:] = 2.0**-60 * rng.normal(size=block.shape)
+        X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    options = {"data_parallel": data_parallel, "n_jobs": 2, "alpha": 2.0**-59, "max_iter": 1}
+    model = DictionaryLearning(10, sparse_output=True, random_state=0, **options)
+    model.fit(X[:2000]).transform(X[:2000])  # loads the kernels
+    tracemalloc.start()
+    model.fit(X).transform(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < n_bytes / (2 if data_parallel is None else 3)
+
+
+def test_the_commands_and_the_estimators_give_the_same_numbers(chain, tmp_path):
     """Compare extract, learn-dict and pool with the estimators."""
     images = [image for image in read_images(chain.embryos) if image.stage_range == "4-6"]
     with open_stored_file(chain.descriptors) as stored:
@@ -325,6 +379,11 @@ def test_the_commands_and_the_estimators_give_the_same_numbers(chain):
     options = {"learner": LEARN.learner, "learner_params": LEARN.learner_option, "max_iter": LEARN.n_epochs}
     model = DictionaryLearning(LEARN.n_atoms, random_state=stage_range_rng(0, "4-6"), **options).fit(patches)
     assert np.array_equal(model.components_, D)
+    make(chain.task("dictionary", tmp_path / "d.h5", options=replace(LEARN, data_parallel=3).resolve()))
+    with open_stored_file(tmp_path / "d.h5") as stored:
+        D = read_dictionary(stored, "4-6")
+    parallel = clone(model).set_params(random_state=stage_range_rng(0, "4-6"), data_parallel=3, n_jobs=2)
+    assert np.array_equal(parallel.fit(patches).components_, D)
     pooling = SpatialMaxPooling(grid=POOL.grid)
     for coder in (model, SparseCoder.from_file(chain.dictionary, "4-6")):
         assert np.array_equal(pooling.fit_transform(coder.transform(patches)), features)

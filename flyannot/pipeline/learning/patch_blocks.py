@@ -10,8 +10,7 @@ import numpy as np
 from flyannot.files.hdf5.descriptors import count_patches
 from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.images.sift import normalise_descriptors
-
-UNIT = 256  # patches; a small part of a large image, because neighbouring patches are alike
+from flyannot.sparse.data_parallel import UNIT
 
 
 class NormalisedPatches:
@@ -112,7 +111,9 @@ class PatchBlocks:
 
     def at_most(self, n_patches, rng):
         """Draw blocks at random that have at most `n_patches` patches together; at least one block."""
-        units = draw_blocks(self.sizes, n_patches, rng)
+        order = rng.permutation(len(self.sizes))
+        n_units = np.searchsorted(np.cumsum(self.sizes[order]), n_patches, side="right")
+        units = np.sort(order[: max(1, n_units)])
         return replace(self, pieces=self._select_pieces(units), sizes=self.sizes[units])
 
     def _select_pieces(self, units):
@@ -151,16 +152,6 @@ class PatchBlocks:
         stage_range = self.stage_ranges[piece.stage_range]
         opened = _open(*self.files[piece.file])
         return opened.read_array(stage_range, "descriptors", piece.first, piece.stop)
-
-
-def draw_blocks(sizes, n_samples, rng):
-    """Draw blocks at random that have at most `n_samples` samples together; return their numbers, ascending.
-
-    sizes : int array (n_blocks,), the number of samples of each block; one block is always drawn
-    """
-    order = rng.permutation(len(sizes))
-    n_units = np.searchsorted(np.cumsum(sizes[order]), n_samples, side="right")
-    return np.sort(order[: max(1, n_units)])
 
 
 def build_patch_blocks(files, stage_ranges):

@@ -41,7 +41,9 @@ class PatchSamples:
     def draw(self, n, rng):
         """Return n patches of all files, drawn at random, as `NormalisedPatches`."""
         ends = np.cumsum(self._counts)
-        rows = draw_rows(len(self), n, rng)
+        rows = np.arange(n)
+        if n < len(self):  # no number is drawn for all
+            rows = np.sort(rng.choice(len(self), n, replace=False))
         parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
         starts = [0, *ends[:-1]]
         picked = [
@@ -53,8 +55,3 @@ class PatchSamples:
     def blocks(self):
         """Return the patches as `PatchBlocks`, for data-parallel learning."""
         return build_patch_blocks(self.files, self.stage_ranges)
-
-
-def draw_rows(n_all, n, rng):
-    """Return n of the indices of `n_all` rows, drawn at random, ascending; no number is drawn for all."""
-    return np.sort(rng.choice(n_all, n, replace=False)) if n < n_all else np.arange(n_all)

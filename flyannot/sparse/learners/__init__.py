@@ -41,10 +41,15 @@ LEARNERS = Registry(
 )
 
 
-def check_takes_positive(name):
-    """Raise InputError unless the learner `name` can exclude negative codes and atoms."""
-    if not LEARNERS[name].takes_positive:
-        able = ", ".join(other for other in LEARNERS if LEARNERS[other].takes_positive)
-        raise InputError(
-            f"the learner {name} cannot exclude negative values", fix=f"choose one of the learners {able}"
-        )
+def require_ability(name, ability, words):
+    """Raise InputError unless the learner `name` has an ability.
+
+    Parameters
+    ----------
+    name : str, one of `LEARNERS`
+    ability : "takes_positive" or "is_data_parallel"
+    words : str, what a learner without the ability cannot do
+    """
+    if not getattr(LEARNERS[name], ability):
+        able = ", ".join(other for other in LEARNERS if getattr(LEARNERS[other], ability))
+        raise InputError(f"the learner {name} cannot {words}", fix=f"choose one of the learners {able}")

@@ -252,6 +252,17 @@ class SCC(Learner):
             update_mean_atoms(self._atoms, self._rules, self._n_visits, self._n_visits % every)
         self.n_before += self._n_visits
 
+    def start_from(self, shared):
+        """Continue from the atoms and step sizes of data-parallel learning after a round.
+
+        `shared` is a SharedAtoms.  The learner must have been made with its dictionary D.
+        """
+        if self._variant.takes_mean:
+            self._D[:] = shared.moving
+        self._atoms.norm2[:] = shared.norm2
+        self._atoms.h_past[:] = shared.h_past + shared.h_now
+        self.n_before = shared.n_visits
+
     def visit_part(self, X, rng, start, visit_weight):
         """Learn from one part of the samples in data-parallel learning, without storing codes.
 
@@ -271,11 +282,7 @@ class SCC(Learner):
             The atoms after the last sample.  `h_now` holds only what this part added to the sums of squared
             codes.
         """
-        atoms = self._atoms
-        if self._variant.takes_mean:
-            self._D[:] = start.moving
-        atoms.norm2[:], atoms.h_past[:] = start.norm2, start.h_past + start.h_now
-        self.n_before = start.n_visits
+        self.start_from(start)
         order = rng.permutation(len(X))
         self.begin_epoch(rng)
         self._rules = self._rules._replace(visit_weight=float(visit_weight))
@@ -287,7 +294,7 @@ class SCC(Learner):
         moving = self._D.copy()
         D = self.D if self._variant.takes_mean else moving
         moving = moving[: len(start.moving)]
-        return start._replace(D=D, norm2=atoms.norm2, h_now=atoms.h_now, moving=moving)
+        return start._replace(D=D, norm2=self._atoms.norm2, h_now=self._atoms.h_now, moving=moving)
 
     def state_arrays(self):
         """Return the arrays that the next epoch needs, as a dict.
