@@ -151,7 +151,6 @@ class FetchOptions(Options):
     thumbnails: bool = option(False, FlagType(), "Fetch the site's small copies of the images.")
     refresh: bool = option(False, FlagType(), "Fetch the tables again even if they exist.", in_header=False)
     base_url: str = option("https://insitu.fruitfly.org/", TextType(), "The address of the site.")
-    connections: int = option(2, IntegerType(most=4), "The number of requests at a time.", in_header=False)
     pause: float = option(
         0.5, FloatType(least=0), "Seconds between the starts of two requests.", in_header=False
     )
