@@ -309,8 +309,7 @@ class AnnotateOptions(Options):
     ontology: tuple = option(
         (),
         TupleType(PathType()),
-        "An OBO file, such as FBbt or FBdv, or a table of ids (repeatable), to add ids of terms and stage "
-        "ranges to the table.",
+        "An OBO file, such as FBbt or FBdv (repeatable), to add ids of terms and stage ranges to the table.",
         in_header=False,
     )
 
@@ -350,8 +349,7 @@ class ReportOptions(Options):
     ontology: tuple = option(
         (),
         TupleType(PathType()),
-        "An OBO file, such as FBbt or FBdv, or a table of ids (repeatable): terms link to their entries at "
-        "FlyBase.",
+        "An OBO file, such as FBbt or FBdv (repeatable): terms link to their entries at FlyBase.",
         in_header=False,
     )
 
