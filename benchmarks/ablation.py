@@ -17,7 +17,6 @@ import click
 import numpy as np
 
 from flyannot.dataset.folder import read_images
-from flyannot.encode.groups import InMemoryFeatures
 from flyannot.encode.options import GridType
 from flyannot.files.digest import json_digest
 from flyannot.files.text_files import read_toml
@@ -36,6 +35,18 @@ from flyannot.terms.group_outcomes import read_scores
 
 _STEPS = ("extract", "learn-dict", "pool")  # before a row is evaluated
 _NAME_WIDTH = 42
+
+
+class PixelFeatures:
+    """Features of images in memory, which are read in the way of `StoredFeatures`."""
+
+    def __init__(self, features):
+        self._features = features
+        self.shape = features.shape
+
+    def iterate_blocks(self, columns=slice(None)):
+        """Yield 0, the number of the first image, and the chosen columns of all images."""
+        yield 0, self._features[:, columns]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +71,7 @@ class PixelBaseline(CrossValidation):
         yield {
             s: (
                 image_columns(images),
-                InMemoryFeatures(pixel_features([i.address for i in images], self.grid)),
+                PixelFeatures(pixel_features([i.address for i in images], self.grid)),
             )
             for s, images in self.images().items()
         }

@@ -14,7 +14,7 @@ from benchmarks.measures import Stopwatch
 from benchmarks.references import why_reference_is_absent
 from benchmarks.rows import Panel, Rows, Series
 from flyannot.sparse.fit import default_lam, random_patches
-from flyannot.sparse.learners.lagrange_dual import iterate_dual, primal_objective, solve_dual
+from flyannot.sparse.learners.lagrange_dual import dual_points, primal_objective, solve_dual
 from flyannot.sparse.objective import objective
 
 # How near to the least value the bases must come, as items.toml says, too; the duality gap of the codes.
@@ -97,7 +97,8 @@ def reach(target, A, B, D, bases):
     """
     with Stopwatch() as watch:
         if bases == DUAL:  # from where D would be the solution
-            steps = iterate_dual(A, B, start=np.maximum(0.0, np.einsum("ij,ij->i", D, B - A @ D)))
+            start = np.maximum(0.0, np.einsum("ij,ij->i", D, B - A @ D))
+            steps = (point.atoms_in_ball() for point in dual_points(A, B, start))
         else:
             steps = gradient_steps(A, B, D, accelerated=bases == ACCELERATED)
     seconds, found = watch.seconds, D

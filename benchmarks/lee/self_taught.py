@@ -15,7 +15,7 @@ from benchmarks.rows import Rows
 from benchmarks.scc import annotation
 from benchmarks.scc.fig_5 import weighted_mean
 from benchmarks.scc.learning import learned_atoms
-from flyannot.encode.groups import group_features, normalise_features
+from flyannot.encode.groups import normalise_features, pool_groups
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
@@ -132,7 +132,7 @@ def _embryo_errors(setup):
     cells = np.stack([annotation.cells_of(grey, _CELLS).ravel() for grey in pictures.greys])
     cells -= cells.mean(axis=1, keepdims=True)
     grouped = {
-        name: normalise_features(group_features(F, pictures.groups), "l2")
+        name: normalise_features(pool_groups([(0, F)], pictures.groups), "l2")
         for name, F in ((PIXELS, cells), (CODES, codes))
     }
     grouped[BOTH] = np.hstack(list(grouped.values()))

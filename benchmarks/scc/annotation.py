@@ -15,7 +15,7 @@ from benchmarks.scc.learning import learned_atoms
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
 from flyannot.encode.encoder import Encoder
-from flyannot.encode.groups import Groups, group_features, group_images, normalise_features
+from flyannot.encode.groups import Groups, group_images, normalise_features, pool_groups
 from flyannot.encode.options import PoolOptions
 from flyannot.images.extract import describe_patches
 from flyannot.images.options import ExtractOptions
@@ -125,7 +125,7 @@ def _annotated(setup, pictures, protocol, who, n_atoms, seed):
     features = pooled(described, protocol, *learned_atoms(descriptors[rows], n_atoms, rng, **LEARNERS[who]))
     n_groups = len(pictures.groups)
     if protocol.rows == "group":
-        X = group_features(features, pictures.groups)
+        X = pool_groups([(0, features)], pictures.groups)
         return evaluated(setup, pictures, protocol, X, np.arange(n_groups))
     of_row = np.repeat(np.arange(n_groups), [len(rows) for rows in pictures.groups.rows])
     X = features[np.concatenate(pictures.groups.rows)]
@@ -189,7 +189,8 @@ def measure_baselines(setup):
         patches = np.concatenate([described[i].descriptors for i in images])
         patches = patches[rng.permutation(len(patches))[: setup.sizes["n_learn"]]]
         learned = learned_atoms(patches, setup.sizes["n_atoms"], rng, n_epochs=3, variant="quick")
-        return normalise_features(group_features(pooled(described, OURS, *learned), pictures.groups), "l2")
+        features = pooled(described, OURS, *learned)
+        return normalise_features(pool_groups([(0, features)], pictures.groups), "l2")
 
     whole = by_ridge(by_atoms_of(range(len(genes))))
     apart = replace(whole, values=whole.values.copy())

@@ -20,7 +20,7 @@ from second_laboratory import second_laboratory_table
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_annotations, read_images, write_images_csv
-from flyannot.encode.groups import InMemoryFeatures, group_features, group_images, normalise_features
+from flyannot.encode.groups import group_images, normalise_features, pool_groups
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import write_model
@@ -96,7 +96,7 @@ def build_stage_model(images):
     Y = np.array([[true[split_address(name)[0]] == s for s in STAGE_RANGES] for name in names])
     rows = normalise_features(X, HOW_STAGES.normalisation), Y, np.array(genes)
     of_images = range(len(X)), genes, [""] * len(X)
-    known = NoveltyReference.from_images(InMemoryFeatures(X), *of_images, np.random.default_rng(0))
+    known = NoveltyReference.from_images([(0, X)], *of_images, np.random.default_rng(0))
     model = fit_stages(*rows)
     header = Header("model", options, {"features": digests}, 0)
     with create_stored_file(STAGE_MODEL, header) as file:
@@ -388,7 +388,7 @@ def _rows_of(features):
     groups, carried = groups.subset(kept), [carried[k] for k in kept]
     terms = [t for t, n in sorted(annotations.counts(STAGE_RANGE).items()) if n >= 20]
     Y = np.array([[t in of_gene for t in terms] for of_gene in carried])
-    return normalise_features(group_features(X, groups), "l2"), terms, Y, np.array(groups.gene_ids)
+    return normalise_features(pool_groups([(0, X)], groups), "l2"), terms, Y, np.array(groups.gene_ids)
 
 
 def _mean_auc(X, Y, genes, X_tested, Y_tested):

@@ -4,7 +4,6 @@ An attempt that breaks off starts again from the first byte, since pictures are 
 """
 
 import logging
-import threading
 import time
 from dataclasses import dataclass
 
@@ -24,8 +23,7 @@ _MOST_REDIRECTS = 5
 class RetryPolicy:
     """The pauses between requests, and the number of attempts for a file; the tests use shorter times."""
 
-    connections: int = 2
-    pause_s: float = 0.5  # between the starts of two requests, on all connections together
+    pause_s: float = 0.5  # between the starts of two requests
     tries: int = 5
     backoff_s: float = 1.0  # before the second attempt; doubled for each further one
     longest_wait_s: float = 900.0  # if a server asks for more, the run ends
@@ -52,60 +50,12 @@ class ServerBusy(Exception):
     """Error that ends the run: the server asks for too long a wait, or has stopped answering."""
 
 
-class Stopped(Exception):
-    """The exception that ends a thread when the whole download is over."""
-
-
-class RateLimiter:
-    """A timer that keeps a pause of `pause_s` seconds between the requests of all threads."""
-
-    def __init__(self, pause_s):
-        self._pause_s = pause_s
-        self._next = time.monotonic()
-        self._lock = threading.Lock()
-        self._over = threading.Event()
-
-    def wait(self):
-        """Wait until the next request may start.
-
-        Raises
-        ------
-        Stopped
-            If the download is over.
-        """
-        with self._lock:
-            now = time.monotonic()
-            start = max(now, self._next)
-            self._next = start + self._pause_s
-        self.sleep(start - now)
-
-    def hold(self, seconds):
-        """Delay the next request of every thread by some seconds."""
-        with self._lock:
-            self._next = max(self._next, time.monotonic() + seconds)
-
-    def sleep(self, seconds):
-        """Sleep for some seconds.
-
-        Raises
-        ------
-        Stopped
-            If the download ends before.
-        """
-        if self._over.wait(max(0.0, seconds)):
-            raise Stopped
-
-    def stop(self):
-        """End the download: threads that wait get the exception Stopped."""
-        self._over.set()
-
-
 class Downloader:
     """A client for one web site that spaces its requests, and repeats failed ones, by a RetryPolicy."""
 
     def __init__(self, policy):
         self._policy = policy
-        self._limiter = RateLimiter(policy.pause_s)
+        self._next = time.monotonic()  # when the next request may start
         self._client = httpx.Client(
             timeout=policy.silence_s,
             follow_redirects=True,
@@ -114,12 +64,8 @@ class Downloader:
         )
 
     def close(self):
-        """Close the connections."""
+        """Close the connection."""
         self._client.close()
-
-    def stop(self):
-        """End the download: threads that wait or receive get the exception Stopped."""
-        self._limiter.stop()
 
     def get(self, url, path, check, *, most_bytes):
         """Download one file, with as many attempts as the policy allows.
@@ -135,32 +81,35 @@ class Downloader:
         ------
         DownloadFailed
             If the file cannot be downloaded.
-        ServerBusy, Stopped
+        ServerBusy
             If the run must end.
         WriteError
             If the file cannot be written.
         """
         policy = self._policy
-        attempt = 0
-        while True:
-            attempt += 1
+        for attempt in range(1, policy.tries + 1):
             try:
                 self._attempt(url, path, check, most_bytes)
                 return
             except DownloadFailed as failed:
+                is_last = failed.is_final or attempt == policy.tries
                 wait_s = policy.backoff_s * 2 ** (attempt - 1) if failed.wait_s is None else failed.wait_s
                 if wait_s > policy.longest_wait_s:
                     raise ServerBusy(f"the server asks to wait {wait_s:,.0f} s") from None
-                if failed.wait_s is not None:
-                    self._limiter.hold(wait_s)
-                if failed.is_final or attempt >= policy.tries:
+                if failed.wait_s is not None or not is_last:
+                    self._next = max(self._next, time.monotonic() + wait_s)
+                if is_last:
                     raise
                 if wait_s >= _WORTH_REPORTING_S:
                     log.info("%s: %s; trying again in %.0f s", url, failed, wait_s)
-            self._limiter.sleep(wait_s)
+
+    def _wait(self):
+        """Wait until the next request may start."""
+        time.sleep(max(0.0, self._next - time.monotonic()))
+        self._next = max(self._next, time.monotonic()) + self._policy.pause_s
 
     def _attempt(self, url, path, check, most_bytes):
-        self._limiter.wait()
+        self._wait()
         with lock_output(path), atomic_write(path) as beside:
             self._receive(url, beside, most_bytes)
             if beside.stat().st_size == 0:
@@ -176,7 +125,6 @@ class Downloader:
                 for block in answer.iter_bytes():  # unpacked, even if the server compressed it unasked
                     file.write(block)
                     _require_small(file.tell(), most_bytes)
-                    self._limiter.sleep(0)  # the run may be over
                     if time.monotonic() > ends:
                         raise DownloadFailed("too slow", answered=False)
         except httpx.TimeoutException:

@@ -1,8 +1,8 @@
-"""Ids of terms in an ontology (FBbt for anatomy, FBdv for development), from OBO files or a table of ids.
+"""Ids of terms in an ontology (FBbt for anatomy, FBdv for development), from OBO files.
 
-An id from a table comes first.  Otherwise a term matches by its name, then by an exact synonym, then by
-another synonym; capitals count.  A term of BDGP without such a match is respelt as FBbt writes it.  A
-term that only an obsolete entry has gets the id that replaces it, or the obsolete id.
+A term matches by its name, then by an exact synonym, then by another synonym; capitals count.  A term of
+BDGP without such a match is respelt as FBbt writes it.  A term that only an obsolete entry has gets the id
+that replaces it, or the obsolete id.
 
 Source: The OBO Flat File Format, version 1.2 (names, synonyms, is_a, part_of, obsolete entries).
 """
@@ -15,13 +15,12 @@ from importlib.resources import files
 from pathlib import Path
 
 from flyannot.base.errors import InputError
-from flyannot.base.stage_ranges import STAGE_RANGES, match_stage_range_name
-from flyannot.files.tables import read_table
-from flyannot.files.text_files import read_first_bytes, read_lines
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.files.text_files import read_lines
 
 ANATOMY = "FBbt"
 DEVELOPMENT = "FBdv"
-HOW = ("name", "exact synonym", "synonym", "table", "respelt", "nearest", "replaced", "obsolete", "")
+HOW = ("name", "exact synonym", "synonym", "respelt", "nearest", "replaced", "obsolete", "")
 
 _SYNONYM = re.compile(r'"((?:[^"\\]|\\.)*)"\s*([A-Z]+)?')
 _ESCAPED = re.compile(r"\\(.)")
@@ -29,9 +28,6 @@ _LETTERS = {"n": "\n", "t": "\t", "W": " "}
 _COMMENT = re.compile(r"(?<!\\)\s!\s.*")
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*:\S+")
 _FIX = "give an OBO file, such as fbbt.obo or fbdv.obo from FlyBase"
-_TABLES = (".csv", ".tsv", ".xlsx")
-_COLUMNS = ("term",), ("id", "stage_range")
-_COLUMNS_OF_BGEE = ("bgdp_term",), ("fbbt_id", "stage_name")  # BDGP_terms_to_FBbt_terms.tsv
 
 # FBbt lacks some early structures: these rules name the same structure a step later.
 _NEAREST = ((r"\banlage in statu nascendi$", "anlage"), (r"\banlage$", "primordium"))
@@ -73,16 +69,13 @@ class OntologyMatch:
 
 
 class Ontology:
-    """The entries of OBO files, and the ids that tables give to terms.
+    """The entries of OBO files.
 
     entries : dict, id -> OntologyEntry
-    given : dict, (term, stage range) -> id by a table
-        The stage range is "" if the id is for all. The id is "" if the term has none.
     """
 
-    def __init__(self, entries, given=()):
+    def __init__(self, entries):
         self.entries = entries
-        self._given = dict(given)
         self._names = names, exact, others, obsolete = [defaultdict(list) for _ in range(4)]
         for entry in entries.values():
             (obsolete if entry.is_obsolete else names)[entry.name].append(entry)
@@ -91,19 +84,16 @@ class Ontology:
                 synonyms[text].append(entry)
 
     def names(self):
-        """Return all names and synonyms of entries in use, and all terms of tables, as a set."""
-        return {name for known in self._names[:3] for name in known} | {term for term, _ in self._given}
+        """Return all names and synonyms of entries in use, as a set."""
+        return {name for known in self._names[:3] for name in known}
 
-    def match(self, term, stage_range="", prefix=ANATOMY):
+    def match(self, term, prefix=ANATOMY):
         """Find the entry of a term, and return an OntologyMatch.
 
         If several entries match equally well, the first id is taken.
 
-        term : str; stage_range : str; prefix : the beginning of the ids to consider, such as that of anatomy
+        term : str; prefix : the beginning of the ids to consider, such as that of anatomy
         """
-        for key in ((term, stage_range), (term, "")):
-            if key in self._given:
-                return self._match_by_id(term, self._given[key], "table")
         if entry_id_and_how := self._find_in_use(term, prefix):
             return self._match_by_id(term, *entry_id_and_how)
         obsolete = _first_entry(self._names[3].get(term, ()), prefix)
@@ -129,7 +119,7 @@ class Ontology:
         return None
 
     def _match_by_id(self, term, entry_id, how):
-        entry = self.entries.get(entry_id, OntologyEntry(entry_id))
+        entry = self.entries[entry_id]
         return OntologyMatch(term, entry_id, entry.name, how, tuple(entry.ids["consider"]))
 
     def ancestors(self, entry_id):
@@ -168,23 +158,20 @@ class IdColumns:
 
     def __init__(self, ontology):
         self._ontology = ontology
-        self._known = {}
+        self._ids = {}
         self._stages = {s: " ".join(ids) for s, ids in find_stage_ids(ontology).items()}
 
     def look_up(self, term, stage_range):
         """Return the ids of a term and of a stage range, in the order of COLUMNS."""
-        key = term, stage_range
-        if key not in self._known:
-            self._known[key] = self._ontology.match(*key).id
-        return self._known[key], self._stages[stage_range]
+        if term not in self._ids:
+            self._ids[term] = self._ontology.match(term).id
+        return self._ids[term], self._stages[stage_range]
 
 
 def read_ontology(*paths):
-    """Read an Ontology from OBO files, gzipped or not, and from tables of ids.
+    """Read an Ontology from OBO files, gzipped or not.
 
-    If an id occurs twice, the first one counts.  A table (.csv, .tsv, .xlsx) has the columns term, id
-    and perhaps stage_range, or is BDGP_terms_to_FBbt_terms.tsv of Bgee.  An id that is empty or "none"
-    means that the term has none.
+    If an id occurs twice, the first one counts.
 
     Returns
     -------
@@ -196,37 +183,14 @@ def read_ontology(*paths):
         If a file is missing, damaged, or of another kind; names the line.
     """
     entries = {}
-    given = {}
     for path in map(Path, paths):
         if not path.is_file():
             raise InputError(f"no such file: {path}", fix=_FIX)
-        if path.suffix.lower() in _TABLES:
-            given = _read_id_table(path) | given
-            continue
         of_file = _read_entries(path)
         if not of_file:
             raise InputError(f"{path} has no [Term]", fix=_FIX)
         entries = of_file | entries
-    return Ontology(entries, given)
-
-
-def _read_id_table(path):
-    """Return a dict, (term, stage range) -> id, from a table."""
-    given = {}
-    is_of_bgee = _COLUMNS_OF_BGEE[1][1].encode() in read_first_bytes(path, 1000)
-    for line, (term, text, stage) in read_table(path, *(_COLUMNS_OF_BGEE if is_of_bgee else _COLUMNS)):
-        stage_range = match_stage_range_name(stage) if stage else ""
-        if stage_range is None:
-            raise InputError(f'{path}, line {line}: unknown stage range "{stage}"', fix="write it as 4-6")
-        try:
-            entry_id = "" if text in ("", "none") else _parse_id(text)
-        except ValueError as error:
-            raise InputError(f"{path}, line {line}: {error}", fix="write it as FBbt:00005304") from None
-        if given.setdefault((term, stage_range), entry_id) != entry_id:
-            raise InputError(f'{path}, line {line}: another id of "{term}"', fix="delete one of the two rows")
-    if not any(given.values()):
-        raise InputError(f"{path} has no ids of terms", fix=f"it needs the columns term and id; or {_FIX}")
-    return given
+    return Ontology(entries)
 
 
 def find_stage_ids(ontology):
@@ -240,9 +204,9 @@ def find_stage_ids(ontology):
     return ids
 
 
-def find_parent_terms(ontology, terms, stage_range=""):
+def find_parent_terms(ontology, terms):
     """Return a dict, term -> frozenset of its ancestors in the ontology that are among the given terms."""
-    ids = {term: ontology.match(term, stage_range).id for term in terms}
+    ids = {term: ontology.match(term).id for term in terms}
     by_id = defaultdict(set)
     for term, entry_id in ids.items():
         by_id[entry_id].add(term)
@@ -255,13 +219,12 @@ def add_parent_terms(annotations, ontology):
 
     Only terms that occur in the annotations are added.
     """
-    terms = set().union(*annotations.terms_by_gene.values())
-    parents = {s: find_parent_terms(ontology, terms, s) for s in STAGE_RANGES}
+    parents = find_parent_terms(ontology, set().union(*annotations.terms_by_gene.values()))
 
     def rolled_up(terms_by_gene):
         return {
-            (gene, s): of_gene.union(*(parents[s].get(term, ()) for term in of_gene))
-            for (gene, s), of_gene in terms_by_gene.items()
+            key: of_gene.union(*(parents.get(term, ()) for term in of_gene))
+            for key, of_gene in terms_by_gene.items()
         }
 
     return replace(

@@ -67,59 +67,30 @@ def image_gene_ids(columns):
     return np.array(groups.gene_ids)[groups.group_numbers].tolist()
 
 
-def group_features(features, groups, scheme="group"):
-    """Combine the features of images to features of groups, (n_groups, n_features).
+def pool_groups(blocks, groups, scheme="group"):
+    """Combine the features of images to features of groups, as the images are read.
 
     Parameters
     ----------
-    features : float array (n_images, n_features)
+    blocks : iterable of (number of the first image, array (n_images, n_features)), such as [(0, X)] for all
+        images
     groups : Groups
     scheme : "group" for the largest of each feature over the images of a group, or "mean"
-    """
-    return pool_feature_columns(InMemoryFeatures(features), groups, slice(None), scheme)
-
-
-class InMemoryFeatures:
-    """Features of images in memory, with the interface of features in files."""
-
-    def __init__(self, features):
-        self._features = features
-        self.shape = features.shape
-        self.dtype = features.dtype
-
-    def iterate_blocks(self, columns):
-        """Yield (number of the first image, array of the chosen columns) for blocks of images.
-
-        columns : slice of the features
-        """
-        yield 0, self._features[:, columns]
-
-
-def pool_feature_columns(features, groups, columns, scheme):
-    """Pool some columns of the features of images to features of groups, as the images are read.
-
-    Parameters
-    ----------
-    features : object with `shape` (n_images, n_features), `dtype` and `iterate_blocks(columns)`, such as
-        InMemoryFeatures
-    groups : Groups
-    columns : slice of the features
-    scheme : "group", the largest of each feature over the images of a group, or "mean"
 
     Returns
     -------
-    pooled : array (n_groups, n_columns), of the type of the features
+    pooled : array (n_groups, n_features), of the type of the features
     """
-    of_image = np.full(features.shape[0], -1)
-    for g, images in enumerate(groups.rows):
-        of_image[images] = g
-    pooled = np.zeros((len(groups), len(range(features.shape[1])[columns])), features.dtype)
+    group_of_image = {i: g for g, images in enumerate(groups.rows) for i in images}
     n_waiting = [len(images) for images in groups.rows]
     sums = {}  # in float64, of groups with images that are still to come
-    for first, block in features.iterate_blocks(columns):
+    pooled = np.zeros((len(groups), 0))
+    for first, block in blocks:
+        if not pooled.shape[1]:
+            pooled = np.zeros((len(groups), block.shape[1]), block.dtype)
         for i, row in enumerate(block, first):
-            g = of_image[i]
-            if g < 0:
+            g = group_of_image.get(i)
+            if g is None:
                 continue
             is_first = n_waiting[g] == len(groups.rows[g])
             n_waiting[g] -= 1

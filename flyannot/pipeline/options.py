@@ -150,7 +150,6 @@ class FetchOptions(Options):
     thumbnails: bool = option(False, FlagType(), "Fetch the site's small copies of the images.")
     refresh: bool = option(False, FlagType(), "Fetch the tables again even if they exist.", in_header=False)
     base_url: str = option("https://insitu.fruitfly.org/", TextType(), "The address of the site.")
-    connections: int = option(2, IntegerType(most=4), "The number of requests at a time.", in_header=False)
     pause: float = option(
         0.5, FloatType(least=0), "Seconds between the starts of two requests.", in_header=False
     )
@@ -288,8 +287,7 @@ class AnnotateOptions(Options):
     ontology: tuple = option(
         (),
         TupleType(PathType()),
-        "An OBO file, such as FBbt or FBdv, or a table of ids (repeatable), to add ids of terms and stage "
-        "ranges to the table.",
+        "An OBO file, such as FBbt or FBdv (repeatable), to add ids of terms and stage ranges to the table.",
         in_header=False,
     )
 
@@ -329,8 +327,7 @@ class ReportOptions(Options):
     ontology: tuple = option(
         (),
         TupleType(PathType()),
-        "An OBO file, such as FBbt or FBdv, or a table of ids (repeatable): terms link to their entries at "
-        "FlyBase.",
+        "An OBO file, such as FBbt or FBdv (repeatable): terms link to their entries at FlyBase.",
         in_header=False,
     )
 

@@ -61,7 +61,7 @@ def find_term_ids(run, paths=()):
     if not paths:
         return NO_IDS
     ontology = read_ontology(*paths)
-    matches = [(s, match) for s, term in sorted(run.terms) if (match := ontology.match(term, s)).id]
+    matches = [(s, match) for s, term in sorted(run.terms) if (match := ontology.match(term)).id]
     ids = {}
     for s, m in matches:
         consider = f"; consider {', '.join(m.consider)}" if m.consider else ""

@@ -310,7 +310,7 @@ def _explain_group(loaded, stage_range, images, terms):
     _warn_of_pictures(loaded, images, columns, features)
     group = group_images(columns)
     model = loaded.model
-    X = training_rows(features, group, loaded.classify)
+    X = training_rows([(0, features)], group, loaded.classify)
     values = model.decision_values(X)[0]
     probability = model.probabilities(values)
     threshold = model.answer_thresholds(probability[None])[0]

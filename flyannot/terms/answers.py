@@ -174,7 +174,7 @@ class GroupPredictions:
     def learned(self):
         """A list with the LearnedTerm of every term."""
         n_yes = (self.yes & ~self.undetermined).sum(axis=0).tolist()
-        return _learned_terms(self.terms, self.probability_threshold, self.is_learned, self, n_yes)
+        return model_terms(self.terms, self, n_yes)
 
     @cached_property
     def model_threshold(self):
@@ -313,37 +313,30 @@ def _as_text(values):
             yield value
 
 
-def _learned_terms(terms, thresholds, is_learned, evidence, n_yes=None):
+def model_terms(terms, model, n_yes=None):
     """Return a list with the LearnedTerm of every term.
 
     Parameters
     ----------
-    terms : list of names
-    thresholds : float array (n_terms,), or None
-    is_learned : bool array (n_terms,)
-    evidence : object with the arrays n_genes, auc, auc_low, auc_high and precision as attributes
+    terms : list of the names of the terms, in the order of the model
+    model : Model, or GroupPredictions by it, which has the same arrays for the terms
     n_yes : list of the numbers of groups with the answer yes, or None
     """
     learned = []
+    thresholds = model.probability_threshold
     for j, term in enumerate(terms):
-        tested = {name: _known_number(getattr(evidence, name)[j]) for name in _TESTED}
+        tested = {name: _known_number(getattr(model, name)[j]) for name in _TESTED}
         tested["n_yes"] = None if n_yes is None else n_yes[j]
         threshold = None if thresholds is None else float(thresholds[j])
-        learned.append(LearnedTerm(term, threshold, bool(is_learned[j]), int(evidence.n_genes[j]), **tested))
+        learned.append(
+            LearnedTerm(term, threshold, bool(model.is_learned[j]), int(model.n_genes[j]), **tested)
+        )
     return learned
 
 
 def _known_number(number):
     """Return a number as float; None if it is nan."""
     return None if np.isnan(number) else float(number)
-
-
-def model_terms(terms, model):
-    """Return a list with the LearnedTerm of every term of a trained Model.
-
-    terms : list of the names of the terms, in the order of the model
-    """
-    return _learned_terms(terms, model.probability_threshold, model.is_learned, model)
 
 
 def learned_terms(stored, stage_range):

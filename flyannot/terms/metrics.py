@@ -285,25 +285,31 @@ def score_terms(outcomes, *, excluded=()):
             (macro,
           weighted_top10, micro, groups, ranked_terms) and of n_terms, the number of evaluated terms
     """
-    scored = {s: (_score_range(s, outcome, excluded), outcome) for s, outcome in outcomes.items()}
+    rows = {s: _score_range(s, outcome, excluded) for s, outcome in outcomes.items()}
+    scored = {}
+    for s, outcome in outcomes.items():
+        kept = [j for j, row in enumerate(rows[s]) if not row["reason"]]
+        scored[s] = [rows[s][j] for j in kept], outcome.subset(slice(None), kept)
     summary = {s: _summarise([of_range]) for s, of_range in scored.items()}
     summary["all"] = _summarise(list(scored.values()))
-    return {"terms": [row for rows, _ in scored.values() for row in rows], "summary": summary}
+    return {"terms": [row for of_range in rows.values() for row in of_range], "summary": summary}
 
 
 def _summarise(evaluated):
     """Average the scores of the evaluated terms of some stage ranges.
 
-    evaluated : list of (rows, TermOutcomes), where rows are the dicts of all terms of the stage range
+    evaluated : list of (rows, TermOutcomes) of the evaluated terms of each stage range; rows are their dicts
     """
-    rows = [row for of_range, _ in evaluated for row in of_range if not row["reason"]]
+    rows = [row for of_range, _ in evaluated for row in of_range]
+    outcomes = [outcome for _, outcome in evaluated if outcome.terms]
+    agreements = [group_agreement(outcome) for outcome in outcomes]
     top = sorted(rows, key=lambda row: (-row["n_positive"], row["term"], row["stage_range"]))[:10]
     return {
         "macro": _mean(rows, [1] * len(rows)),
         "weighted_top10": _mean(top, [row["n_positive"] for row in top]),
-        "micro": _micro(evaluated),
-        "groups": {name: _mean_of(values) for name, values in _agreement(evaluated).items()},
-        "ranked_terms": _ranked_terms(evaluated),
+        "micro": _micro(outcomes),
+        "groups": {name: _mean_of([one[name] for one in agreements]) for name in AGREEMENT},
+        "ranked_terms": _ranked_terms(outcomes),
         "n_terms": len(rows),
     }
 
@@ -346,18 +352,14 @@ def _mean(rows, weights):
     return {m: float(np.average([row[m] for row in rows], weights=weights)) for m in METRICS}
 
 
-def _micro(evaluated):
-    """Return the metrics over all evaluated (group, term) pairs together.
-
-    evaluated : as in `_summarise`
-    """
+def _micro(outcomes):
+    """Return the metrics over all (group, term) pairs of some TermOutcomes together."""
     pools: list[Any] = [np.zeros((4, 0))]  # no term yet
-    for rows, outcome in evaluated:
-        kept = [j for j, row in enumerate(rows) if not row["reason"]]
-        known = outcome.observed[:, kept]
-        folds = np.repeat(outcome.group_folds, len(kept)).reshape(known.shape)
+    for outcome in outcomes:
+        known = outcome.observed
+        folds = np.repeat(outcome.group_folds, known.shape[1]).reshape(known.shape)
         # Decision values of different terms have no common scale; probabilities have.
-        matrices = outcome.probabilities[:, kept], outcome.yes[:, kept], outcome.truth[:, kept], folds
+        matrices = outcome.probabilities, outcome.yes, outcome.truth, folds
         pools.append([matrix[known] for matrix in matrices])
     return evaluate_term(*map(np.concatenate, zip(*pools)))
 
@@ -389,35 +391,21 @@ def group_agreement(outcome):
     return {"f1": f1, "jaccard": jaccard, "n_yes": n_yes.astype(float), "n_curated": n_curated.astype(float)}
 
 
-def _agreement(evaluated):
-    """Return `group_agreement` for the groups of several stage ranges: a dict, name -> list of arrays.
-
-    evaluated : as in `_summarise`
-    """
-    parts = []
-    for rows, outcome in evaluated:
-        kept = [j for j, row in enumerate(rows) if not row["reason"]]
-        if kept:
-            parts.append(group_agreement(outcome.subset(slice(None), kept)))
-    return {name: [part[name] for part in parts] for name in AGREEMENT}
-
-
 def _mean_of(values):
     """Return the mean of the numbers in a list of arrays, or None without any."""
     return float(np.concatenate(values).mean()) if values else None
 
 
-def _ranked_terms(evaluated):
+def _ranked_terms(outcomes):
     """Rank the terms of each group by probability, and return the mean average precision.
 
     None without groups.
 
-    evaluated : as in `_summarise`
+    outcomes : list of TermOutcomes
     """
     scores = []
-    for rows, outcome in evaluated:
-        kept = [j for j, row in enumerate(rows) if not row["reason"]]
-        known = outcome.observed[:, kept]
-        rows = zip(outcome.probabilities[:, kept], outcome.truth[:, kept] & known, known)
+    for outcome in outcomes:
+        known = outcome.observed
+        rows = zip(outcome.probabilities, outcome.truth & known, known)
         scores += [average_precision(values[k], carried[k]) for values, carried, k in rows if carried.any()]
     return float(np.mean(scores)) if scores else None

@@ -9,13 +9,7 @@ from itertools import chain
 import numpy as np
 
 from flyannot.base.text import pluralise, short_repr
-from flyannot.encode.groups import (
-    Groups,
-    InMemoryFeatures,
-    group_images,
-    normalise_features,
-    pool_feature_columns,
-)
+from flyannot.encode.groups import Groups, group_images, normalise_features, pool_groups
 from flyannot.jobs.resources import require_memory
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.feature_rows import CholeskyBasis, add_inner_products
@@ -83,15 +77,15 @@ class TrainingSet(LabelledRows):
 
         Parameters
         ----------
-        features : StoredFeatures or InMemoryFeatures of all images (n_images, n_features)
+        features : StoredFeatures of all images (n_images, n_features)
         options : TrainOptions
         n_threads : int
         """
-        rows = GroupRows(features, self.groups, options)
         if not CLASSIFIERS[options.method].is_linear or not 0 < len(self) < features.shape[1]:
-            return replace(self, X=rows.whole())
-        basis, lengths = rows.own_basis(n_threads)
-        in_features = partial(rows.in_features, basis=basis, lengths=lengths)
+            return replace(self, X=training_rows(features.iterate_blocks(), self.groups, options))
+        basis, lengths = _own_basis(features, self.groups, options, n_threads)
+        of_rows = {"features": features, "groups": self.groups, "scheme": options.scheme}
+        in_features = partial(_in_features, basis=basis, lengths=lengths, **of_rows)
         return replace(self, X=basis.coordinates, in_features=in_features)
 
     def with_logits(self, adapter, features, options, n_threads=1):
@@ -100,91 +94,86 @@ class TrainingSet(LabelledRows):
         adapter : Adapter of the base model; the other parameters are as in `with_features`
         """
         rows = self.with_features(features, options, n_threads)
-        logits = adapter.logits(GroupRows(features, self.groups, options).whole())
+        logits = adapter.logits(training_rows(features.iterate_blocks(), self.groups, options))
         return replace(rows, X=np.hstack([logits, rows.X]))
 
 
-class GroupRows:
-    """The feature vectors of groups (n_groups, n_features), computed from the features of images when needed.
+def training_rows(blocks, groups, options):
+    """Return the feature vectors of groups, (n_groups, n_features), pooled and normalised.
 
-    features : StoredFeatures or InMemoryFeatures of the images
-    groups : Groups
-    options : TrainOptions, how images are pooled and rows normalised
+    blocks : features of the images, as `pool_groups` takes them; groups : Groups; options : TrainOptions
     """
-
-    def __init__(self, features, groups, options):
-        self._features = features
-        self._groups = groups
-        self._options = options
-        self.shape = len(groups), features.shape[1]
-
-    def whole(self):
-        """Return all feature vectors, (n_groups, n_features), in the dtype of the features."""
-        X = self._pooled(slice(None))
-        for start in range(0, len(X), _ROWS):
-            rows = slice(start, start + _ROWS)
-            X[rows] = normalise_features(X[rows], self._options.normalisation)
-        return X
-
-    def own_basis(self, n_threads=1):
-        """Return the coordinates of the rows in a basis of their own span.
-
-        The inner products are added up over blocks of columns, so that all features are never in memory.
-
-        Returns
-        -------
-        basis : CholeskyBasis
-        lengths : float64 array (n_groups,), by which the pooled rows were divided to normalise them
-
-        Raises
-        ------
-        FlyannotError
-            If there is too little memory.
-        """
-        n_groups, n_features = self.shape
-        block = min(_BLOCK_BYTES, 4 * n_groups * n_features)
-        what = f"the inner products of {n_groups:,} groups"
-        fix = "use a machine with more memory, or fewer groups"
-        require_memory(2 * 8 * n_groups**2 + block, what, fix=fix)
-        K = np.zeros((n_groups, n_groups))
-        for columns in self._blocks():
-            add_inner_products(K, self._pooled(columns), n_threads=n_threads)
-        lengths = np.sqrt(np.diagonal(K))
-        lengths = np.where((lengths > 0) & (self._options.normalisation == "l2"), lengths, 1.0)
-        K /= lengths
-        K /= lengths[:, None]
-        return CholeskyBasis.from_products(K), lengths
-
-    def in_features(self, scorer, basis, lengths):
-        """Convert a linear scorer of coordinates to a scorer of features.
-
-        Parameters
-        ----------
-        scorer : LinearScorer, trained on the coordinates of `basis`
-        basis, lengths : as `own_basis` returned
-        """
-        parts = basis.row_coefficients(scorer.weights) / lengths
-        weights = np.empty((len(parts), self.shape[1]))
-        for columns in self._blocks():
-            weights[:, columns] = parts @ self._pooled(columns)
-        return replace(scorer, weights=weights)
-
-    def _pooled(self, columns):
-        """Return the pooled rows of all groups for some columns of the features, before they are normalised.
-
-        columns : slice
-        """
-        return pool_feature_columns(self._features, self._groups, columns, self._options.scheme)
-
-    def _blocks(self):
-        """Return the blocks of columns; they, and so the sums, depend only on the shape of the features."""
-        width = max(1, _BLOCK_BYTES // (4 * len(self._groups)))
-        return (slice(start, start + width) for start in range(0, self.shape[1], width))
+    X = pool_groups(blocks, groups, options.scheme)
+    for start in range(0, len(X), _ROWS):
+        rows = slice(start, start + _ROWS)
+        X[rows] = normalise_features(X[rows], options.normalisation)
+    return X
 
 
-def training_rows(features, groups, options):
-    """Return the feature vectors of groups, (n_groups, n_features), pooled and normalised by TrainOptions."""
-    return GroupRows(InMemoryFeatures(features), groups, options).whole()
+def _own_basis(features, groups, options, n_threads):
+    """Return the coordinates of the feature vectors of groups in a basis of their own span.
+
+    The inner products are added up over blocks of columns, so that all features are never in memory.
+
+    Parameters
+    ----------
+    features : StoredFeatures of the images
+    groups : Groups
+    options : TrainOptions
+    n_threads : int
+
+    Returns
+    -------
+    basis : CholeskyBasis
+    lengths : float64 array (n_groups,), by which the pooled rows were divided to normalise them
+
+    Raises
+    ------
+    FlyannotError
+        If there is too little memory.
+    """
+    n_groups = len(groups)
+    block = min(_BLOCK_BYTES, 4 * n_groups * features.shape[1])
+    what = f"the inner products of {n_groups:,} groups"
+    fix = "use a machine with more memory, or fewer groups"
+    require_memory(2 * 8 * n_groups**2 + block, what, fix=fix)
+    K = np.zeros((n_groups, n_groups))
+    for _, rows in _pool_columns(features, groups, options.scheme):
+        add_inner_products(K, rows, n_threads=n_threads)
+    lengths = np.sqrt(np.diagonal(K))
+    lengths = np.where((lengths > 0) & (options.normalisation == "l2"), lengths, 1.0)
+    K /= lengths
+    K /= lengths[:, None]
+    return CholeskyBasis.from_products(K), lengths
+
+
+def _in_features(scorer, *, features, groups, scheme, basis, lengths):
+    """Convert a linear scorer of coordinates to a scorer of features.
+
+    Parameters
+    ----------
+    scorer : LinearScorer, trained on the coordinates of `basis`
+    features, groups, scheme : as in `_pool_columns`
+    basis, lengths : as `_own_basis` returned
+    """
+    parts = basis.row_coefficients(scorer.weights) / lengths
+    weights = np.empty((len(parts), features.shape[1]))
+    for columns, rows in _pool_columns(features, groups, scheme):
+        weights[:, columns] = parts @ rows
+    return replace(scorer, weights=weights)
+
+
+def _pool_columns(features, groups, scheme):
+    """Yield (slice of columns, pooled rows of all groups) for blocks of columns of the features.
+
+    The blocks, and so the sums, depend only on the shape of the features.
+
+    features : StoredFeatures of the images; groups : Groups; scheme : as in `pool_groups`
+    """
+    width = max(1, _BLOCK_BYTES // (4 * len(groups)))
+    for start in range(0, features.shape[1], width):
+        columns = slice(start, start + width)
+        yield columns, pool_groups(features.iterate_blocks(columns), groups, scheme)
 
 
 def build_training_set(columns, annotations, stage_range, options):

@@ -47,14 +47,14 @@ class NoveltyReference:
     __repr__ = short_repr
 
     @classmethod
-    def from_images(cls, features, images, genes, views, rng):
+    def from_images(cls, blocks, images, genes, views, rng):
         """Build the reference from the training images of a stage range.
 
         At most 4,096 are kept, drawn at random.
 
         Parameters
         ----------
-        features : StoredFeatures or InMemoryFeatures of all images
+        blocks : iterable of (number of the first image, array (n, n_features)) over all images
         images : int array, the numbers of the training images
         genes, views : lists of str, for each image of the features
         rng : numpy Generator
@@ -63,7 +63,7 @@ class NoveltyReference:
         if len(chosen) > _MAX_IMAGES:
             chosen = np.sort(rng.choice(chosen, _MAX_IMAGES, replace=False))
         sketch = np.empty((len(chosen), _N_NUMBERS), np.int8)
-        for first, block in features.iterate_blocks(slice(None)):
+        for first, block in blocks:
             here = np.flatnonzero((chosen >= first) & (chosen < first + len(block)))
             sketch[here] = compute_sketches(block[chosen[here] - first])
         genes = [genes[i] for i in chosen]

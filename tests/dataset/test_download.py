@@ -1,6 +1,5 @@
 """Which answers of a server are asked for again, how often and when: without any server."""
 
-import threading
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -9,23 +8,19 @@ import pytest
 pytest.importorskip("httpx", reason="pip install 'flyannot[fetch]'")
 
 from flyannot.dataset import download
-from flyannot.dataset.download import Downloader, DownloadFailed, RateLimiter, RetryPolicy, ServerBusy
+from flyannot.dataset.download import Downloader, DownloadFailed, RetryPolicy, ServerBusy
 
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Return a clock that goes on only while a RateLimiter waits."""
+    """Return a clock that goes on only while a Downloader waits."""
     clock = SimpleNamespace(now=1000.0)
 
-    class Over:
-        """The event that ends a download: it never comes."""
+    def sleep(seconds):
+        assert seconds >= 0
+        clock.now += seconds
 
-        def wait(self, seconds):
-            assert seconds >= 0
-            clock.now += seconds
-
-    monkeypatch.setattr(download, "threading", SimpleNamespace(Event=Over, Lock=threading.Lock))
-    monkeypatch.setattr(download.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(download, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: clock.now))
     return clock
 
 
@@ -35,7 +30,7 @@ def starts(clock, *failures, **policy):
     downloader = Downloader(RetryPolicy(**policy))
 
     def attempt(*_):
-        downloader._limiter.wait()
+        downloader._wait()
         began.append(clock.now - 1000)
         if left:
             raise left.pop(0)
@@ -71,13 +66,20 @@ def test_a_server_has_the_wait_that_it_asks_for_up_to_a_quarter_of_an_hour(clock
 
 
 def test_requests_start_half_a_second_apart_and_all_after_what_a_server_asked_for(clock):
-    limiter = RateLimiter(RetryPolicy().pause_s)
+    downloader = Downloader(RetryPolicy(tries=1))
     times = []
-    for held_s in (0, 0, 30, 3, 0):
-        limiter.hold(held_s)
-        limiter.wait()
-        times.append(clock.now - 1000)
-    assert times == [0, 0.5, 30.5, 33.5, 34]
+    for wait_s in (None, None, 30, 3, None):
+
+        def attempt(*_, wait_s=wait_s):
+            downloader._wait()
+            times.append(clock.now - 1000)
+            raise DownloadFailed("busy", wait_s=wait_s)
+
+        downloader._attempt = attempt
+        with pytest.raises(DownloadFailed):
+            downloader.get("u", None, None, most_bytes=9)
+    downloader.close()
+    assert times == [0, 0.5, 1, 31, 34]
 
 
 @pytest.mark.parametrize(("seconds", "fault"), [(600, None), (601, "too slow")])

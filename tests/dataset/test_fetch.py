@@ -2,7 +2,6 @@
 
 import gzip
 import signal
-import threading
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset import bdgp_site
 from flyannot.dataset.bdgp_site import choose_site_images
-from flyannot.dataset.download import Downloader, RateLimiter, RetryPolicy, Stopped, parse_retry_after
+from flyannot.dataset.download import Downloader, RetryPolicy, parse_retry_after
 from flyannot.pipeline.commands import fetch as steps_fetch
 from flyannot.pipeline.commands.fetch import fetch_bdgp
 from flyannot.pipeline.engine.task import Execution
@@ -25,7 +24,7 @@ from flyannot.pipeline.options import FetchOptions
 from tests.images.picture_files import encoded
 from tests.small_embryos import rows_of_csv
 
-QUICK = RetryPolicy(connections=4, pause_s=0.0, tries=4, backoff_s=0.01, longest_wait_s=60.0, silence_s=2.5)
+QUICK = RetryPolicy(pause_s=0.0, tries=4, backoff_s=0.01, longest_wait_s=60.0, silence_s=2.5)
 
 
 def jpeg(seed):
@@ -100,7 +99,7 @@ def test_a_misbehaving_server_loses_no_file_and_makes_none_wrong(server, tmp_pat
         assert reason in failures[name] and not (tmp_path / name).exists()
     there = [name for name in names if name not in failures]
     assert [name for name in there if not is_right(server, tmp_path, name)] == []
-    assert max(n_open) == QUICK.connections
+    assert max(n_open) == 1
     assert not any("Range" in headers for _, _, headers in server.requests)  # each attempt is for the whole
 
     server.requests.clear()
@@ -128,7 +127,7 @@ def test_a_run_that_is_ended_by_a_signal_is_continued_and_loses_nothing(server, 
         server.oddities[place_of(name)] = odd.stalls
     words = ["fetch", "bdgp", "-o", str(tmp_path / "out"), "--base-url", server.url, "--pause", "0"]
     run = start_python("-m", "flyannot", *words)
-    server.wait_until_asked(*map(place_of, names[:6]))
+    server.wait_until_asked(*map(place_of, names[:5]))
     said_when_ended_by(run, number)  # a stalled connection is not waited for
     assert run.returncode == code
     server.oddities.clear()
@@ -203,14 +202,6 @@ def test_retry_after_is_understood_as_seconds():
         assert parse_retry_after(text) in (None, float("9" * 9))
 
 
-def test_a_stop_wakes_those_who_wait():
-    patient = RateLimiter(0.0)
-    patient.hold(60)
-    threading.Timer(0.05, patient.stop).start()
-    with pytest.raises(Stopped):
-        patient.wait()
-
-
 def test_genes_and_stage_ranges_choose_the_images(server, tmp_path):
     genes = [("Dl", "CG3619", "FBgn0000463"), ("dl", "CG6667", "FBgn0000462"), ("", "CG9", "")]
     names = serve(server, 18, gene=lambda i: genes[i // 6])
@@ -238,7 +229,7 @@ def test_the_command_fetches_and_lists_what_cannot_be_had(server, tmp_path, flya
     said = flyannot(f"{line} --dry-run", **named)
     assert "6 images of 1 gene, 6 of them to fetch" in said.out
     assert not any(map(server.asked, map(place_of, names)))
-    said = flyannot(f"{line} --connections 4", **named)
+    said = flyannot(line, **named)
     assert said.code == 3 and "insitu5.jpe" in (out / "failures.csv").read_text()
     (tmp_path / "genes.txt").write_text("Dl\n\ndl\n")
     said = flyannot(f"{line} --genes @{tmp_path}/genes.txt", **named)

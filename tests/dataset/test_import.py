@@ -153,7 +153,7 @@ def test_tables_of_flybase_name_genes(tmp_path, text):
     assert {genes.find(name).fbgn for name in ("Dl", "CG3619", "Delta")} == {"FBgn0000463"}
 
 
-def test_rows_of_bdgp_that_are_cut_short_or_unclear_are_rejected_or_named(tmp_path):
+def test_rows_of_bdgp_that_are_cut_short_are_rejected(tmp_path):
     for number in range(1, 6):
         (tmp_path / f"insitu{number}.jpe").touch()
     rows = ["Dl,CG1,RE,FBgn0000001,Fly,insitu1.jpe,2,lateral,AP_inverted,low"]
@@ -164,8 +164,6 @@ def test_rows_of_bdgp_that_are_cut_short_or_unclear_are_rejected_or_named(tmp_pa
     summary = import_tables("bdgp", [tmp_path], tmp_path.parent / "set")
     reasons = {source_tables.BAD_ROW: 2, UNKNOWN_ORIENTATION: 1}
     assert summary["log"]["image rows"] == {"total": 6, "taken": 3, "rejected": reasons}
-    unclear = ["FBgn0000001 is Dl and Delta", "Dl is FBgn0000001 and FBgn0000002"]
-    assert summary["unclear_genes"] == unclear and ", ".join(unclear) in format_import_summary(summary)
     listed = rows_of_csv(tmp_path.parent / "set" / "rejected.csv")
     assert [(row["table"], row["line"], row["image"]) for row in listed] == [
         ("insitu_images.csv", str(line), f"insitu{number}.jpe") for line, number in ((2, 2), (3, 2), (4, 3))

@@ -15,7 +15,6 @@ SUMMARY = {
     "n_genes_without_fbgn": 2,
     "n_turned": 0,
     "one_gene": [],
-    "unclear_genes": [],
     "terms": {"gap": 3, "gut": 1},
 }
 TABLE = """\
@@ -49,10 +48,7 @@ def test_a_summary_tells_its_counts_and_only_what_there_is():
         "genes: 1,034, 2 of them without FlyBase number",
         "terms: 2, in genes and stage ranges; import.json has them",
     ]
-    more = {"log": {}, "n_turned": 1000, "one_gene": [("a", "b"), ("c", "d")], "unclear_genes": ["e", "f"]}
+    more = {"log": {}, "n_turned": 1000, "one_gene": [("a", "b"), ("c", "d")]}
     _, turned, genes, _ = format_import_summary(SUMMARY | more).split("\n\n")
     assert turned == "inverted images, which are turned: 1,000"
-    assert genes.splitlines()[1:] == [
-        "two names of one gene, because they share an image: a = b, c = d",
-        "several symbols or FlyBase numbers of a gene: e, f",
-    ]
+    assert genes.splitlines()[1:] == ["two names of one gene, because they share an image: a = b, c = d"]

@@ -77,32 +77,6 @@ def test_two_files_are_one_ontology(write):
     assert ids["4-6"] == ["FBdv:4", "FBdv:5"] and ids["1-3"] == []
 
 
-BGEE = """#stage_name\tBGDP_term\tBDGP_id\tFBbt_id
-stage4-6\tgut\t1\tFBbt:2
-stage7-8\tgut\t2\tFBbt:9
-stage4-6\tmidgut\t3\tnone
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("of.bgee.tsv", BGEE), ("t.csv", "id,term,stage_range\nFBbt:2,gut,4-6\nFBbt:9,gut,7-8\n,midgut,4-6\n")],
-)
-def test_a_table_of_ids_comes_before_the_ontology_in_its_stage_ranges(write, name, text):
-    ontology = read_ontology(write(OBO), write(text, name))
-    asked = [("gut", "4-6"), ("gut", "7-8"), ("gut", "9-10"), ("midgut", "4-6"), ("midgut", "7-8"), ("gut",)]
-    matches = [ontology.match(*key) for key in asked]
-    assert [m.id for m in matches] == ["FBbt:2", "FBbt:9", "FBbt:1", "", "FBbt:2", "FBbt:1"]
-    assert [m.how for m in matches] == ["table", "table", "name", "table", "name", "name"]
-    assert matches[0].name == "midgut" and matches[1].name == "", "the ontology knows no FBbt:9"
-    with pytest.raises(InputError, match="line 2.*no id"):
-        read_ontology(write("term,id\ngut,gut\n", name))
-    with pytest.raises(InputError, match='line 3.*another id of "gut"'):
-        read_ontology(write("term,id\ngut,A:1\ngut,A:2\n", name))
-    with pytest.raises(InputError, match='line 2.*stage range "77"'):
-        read_ontology(write("term,id,stage_range\ngut,A:1,77\n", name))
-
-
 BAD = {
     "": "no .Term",
     "a,b\n1,2\n": "no .Term",
@@ -178,9 +152,6 @@ def test_a_gene_with_a_term_has_its_parents_too_and_no_term_is_new(write):
     assert rolled.terms_of("b", "4-6") == {"gut"} and rolled.terms_of("c", "7-8") == {"unheard of"}
     assert rolled.terms_of("a", "7-8") is None
     assert annotations.terms_of("a", "4-6") == {"midgut", "hindgut"}
-    table = write("term,id,stage_range\nmidgut,none,4-6\nhindgut,FBbt:1,4-6\n", "t.csv")
-    rolled = add_parent_terms(annotations, read_ontology(write(OBO), table))
-    assert rolled.terms_of("a", "4-6") == {"midgut", "hindgut"}, "the table says so, at 4-6"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.encode import encoder as encoder_module
 from flyannot.encode.encoder import Encoder, batch_images
-from flyannot.encode.groups import group_features, group_images
+from flyannot.encode.groups import group_images, pool_groups
 from flyannot.encode.options import GridType, PoolOptions
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
@@ -87,7 +87,7 @@ def grey(chain):
 def test_mirroring_a_view_is_pooling_the_image_and_its_mirror_image_as_a_group(grey, encoder):
     both = [encoder.encode(one).features for one in (grey, grey[::-1])]
     group = group_images({"group": ["g"] * 2, "gene": ["g"] * 2, "fbgn": [""] * 2})
-    expected = group_features(np.stack(both), group)[0]
+    expected = pool_groups([(0, np.stack(both))], group)[0]
     assert np.abs(both[0] - expected).max() > 0.1
     mirroring = replace(encoder, pool=replace(TIGHT, mirror=("dorsal", "ventral")))
     for view in ("dorsal", "ventral"):

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.base.errors import DataError
-from flyannot.encode.groups import Groups, group_features, group_images, normalise_features
+from flyannot.encode.groups import Groups, group_images, normalise_features, pool_groups
 from flyannot.encode.pooling import NO_PATCH, pool_image
 
 SIZE = (128, 320)
@@ -62,7 +62,7 @@ def test_a_group_pools_its_images_as_if_they_were_one(coded):
     cuts = [slice(0, 7), slice(7, 31), slice(31, 31), slice(31, 60)]  # one image kept no patch
     images = [pool_image(Z[c], centres_px[c], SIZE, grid=((3, 3),)) for c in cuts]
     group = Groups(["g"], ["g"], [""], [np.arange(len(cuts))])
-    pooled = group_features(np.array([i.features for i in images]), group)
+    pooled = pool_groups([(0, np.array([i.features for i in images]))], group)
     np.testing.assert_array_equal(pooled[0], whole.features)
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.dataset.folder import Annotations
-from flyannot.encode.groups import InMemoryFeatures, group_images
-from flyannot.files.hdf5.features import write_features
+from flyannot.encode.groups import group_images
+from flyannot.files.hdf5.features import StoredFeatures, write_features
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import read_classifier_name, read_terms
 from flyannot.files.hdf5.reading import open_stored_file
@@ -85,7 +85,7 @@ def test_a_model_of_features_stored_in_blocks_is_that_of_the_whole_array(
     path = written(tmp_path / "f.h5", collection, range(len(X)))
     terms, weights = trained_on([path], table, tmp_path / "m.h5", options)
     groups = group_images(columns)
-    rows = training_rows(X, groups, options)
+    rows = training_rows([(0, X)], groups, options)
     Y = np.array([[t in annotations.terms_by_gene[g, "4-6"] for t in terms] for g in groups.gene_ids])
     whole = fit_model(
         method,
@@ -114,16 +114,19 @@ def test_neither_the_cut_into_files_nor_jobs_change_a_bit(collection, tmp_path, 
 
 
 @pytest.mark.parametrize("normalisation", ["l2", "none"])
-def test_rows_that_are_zero_or_equal_are_learned_from(rng, normalisation):
-    X = np.zeros((12, 40), "f4")
-    X[4:] = rng.random(40)
+def test_rows_that_are_zero_or_equal_are_learned_from(rng, tmp_path, normalisation):
+    X = np.zeros((12, 42), "f4")
+    X[4:] = rng.random(42)
     genes = GENES[:12]
     terms = {(gene, "4-6"): frozenset(["t"] if i < 6 else ["other"]) for i, gene in enumerate(genes)}
     options = TrainOptions(normalisation=normalisation)
     annotations = Annotations(terms, {g: {g} for g in genes})
     curated = build_training_set(columns_of(genes), annotations, "4-6", options)
-    rows = curated.with_features(InMemoryFeatures(X), options)
-    assert rows.X.shape == (12, 1)
-    model = fit_model("svm", rows.X, rows.Y, rows.genes, rng=rng, options=FitOptions())
-    found = rows.in_features(model.scorer).decision_values(training_rows(X, curated.groups, options))
+    path = written(tmp_path / "f.h5", (columns_of(genes), X, None), range(12))
+    with open_stored_file(path, "features") as stored:
+        rows = curated.with_features(StoredFeatures([stored], "4-6"), options)
+        assert rows.X.shape == (12, 1)
+        model = fit_model("svm", rows.X, rows.Y, rows.genes, rng=rng, options=FitOptions())
+        scorer = rows.in_features(model.scorer)
+    found = scorer.decision_values(training_rows([(0, X)], curated.groups, options))
     np.testing.assert_allclose(found, model.decision_values(rows.X), atol=1e-6)

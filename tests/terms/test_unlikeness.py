@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from flyannot.encode.groups import InMemoryFeatures
 from flyannot.terms.unlikeness import (
     LEAST_IMAGES,
     UNLIKE,
@@ -21,9 +20,7 @@ def images_of(rng, n, width=900):
 
 def known_of(X, genes, views=None):
     views = views or ["lateral"] * len(X)
-    return NoveltyReference.from_images(
-        InMemoryFeatures(X), np.arange(len(X)), genes, views, np.random.default_rng(0)
-    )
+    return NoveltyReference.from_images([(0, X)], np.arange(len(X)), genes, views, np.random.default_rng(0))
 
 
 def genes_of(n):
@@ -92,18 +89,12 @@ def test_what_is_said_names_strangers_and_views_that_were_not_learned_from(rng):
     assert unclear.view == [] and novelty_warnings(unclear, X[:1], ["a"], ["dorsal"])[1] == [[]]
 
 
-class InBlocks(InMemoryFeatures):
-    def iterate_blocks(self, columns):
-        for first in range(0, len(self._features), 1000):
-            yield first, self._features[first : first + 1000, columns]
-
-
 def test_of_many_images_some_are_kept_whatever_the_blocks_they_come_in(rng):
     X = rng.random((5000, 40))
     asked = np.arange(5000)[::-1], [str(i) for i in range(5000)], ["lateral"] * 5000
     kept, again = (
-        NoveltyReference.from_images(kind(X), *asked, np.random.default_rng(3))
-        for kind in (InMemoryFeatures, InBlocks)
+        NoveltyReference.from_images(blocks, *asked, np.random.default_rng(3))
+        for blocks in ([(0, X)], [(first, X[first : first + 1000]) for first in range(0, 5000, 1000)])
     )
     assert len(kept.gene) == 4096 and (kept.sketch == compute_sketches(X[np.array(kept.gene, int)])).all()
     assert all(np.array_equal(a, b) for a, b in zip(kept.arrays().values(), again.arrays().values()))

@@ -74,7 +74,7 @@ class ImportLog:
         return counts
 
 
-def write_imported_tables(staged, images, terms, log, sources, *, one_gene=(), unclear_genes=()):
+def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
     """Write images.csv, annotations.csv, rejected.csv and import.json into a new folder.
 
     Parameters
@@ -84,7 +84,6 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=(), u
     log : ImportLog
     sources : dict, role -> path of a table, or None
     one_gene : pairs of names that turned out to belong to one gene
-    unclear_genes : texts, FlyBase numbers with several symbols, and symbols with several numbers
 
     Returns
     -------
@@ -105,7 +104,6 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=(), u
         "n_genes_without_fbgn": len({image.gene_id for image in taken if not image.fbgn}),
         "n_turned": sum(bool(row.get("turned")) for row in images),
         "one_gene": list(one_gene),
-        "unclear_genes": list(unclear_genes),
         "terms": dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
     }
     write_text(staged / "import.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
@@ -127,12 +125,9 @@ def format_import_summary(summary):
     if summary["n_turned"]:
         blocks.append([f"inverted images, which are turned: {summary['n_turned']:,}"])
     unknown = summary["n_genes_without_fbgn"]
-    merged = summary["one_gene"]
     blocks.append([f"genes: {summary['n_genes']:,}, {unknown:,} of them without FlyBase number"])
-    if merged:
+    if merged := summary["one_gene"]:
         pairs = abbreviate_names([f"{a} = {b}" for a, b in merged])
         blocks[-1].append(f"two names of one gene, because they share an image: {pairs}")
-    if unclear := summary["unclear_genes"]:
-        blocks[-1].append(f"several symbols or FlyBase numbers of a gene: {abbreviate_names(unclear)}")
     blocks.append([f"terms: {len(summary['terms']):,}, in genes and stage ranges; import.json has them"])
     return "\n\n".join("\n".join(block) for block in blocks)

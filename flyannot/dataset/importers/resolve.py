@@ -55,7 +55,6 @@ class GeneTable:
 
     def __init__(self):
         self.symbols = {}  # fbgn -> its first symbol, or ""
-        self._other_symbols = defaultdict(dict)  # fbgn -> its further symbols, in order
         self.fbgns = [{}, {}, {}]  # by symbol, by CG number, by synonym; a set takes much memory
 
     def add(self, fbgn, symbol, cg="", synonyms=()):
@@ -65,9 +64,7 @@ class GeneTable:
         """
         if not _FBGN.fullmatch(fbgn):
             return
-        first = self.symbols[fbgn] = self.symbols.get(fbgn) or symbol
-        if symbol not in ("", first):
-            self._other_symbols[fbgn][symbol] = True
+        self.symbols[fbgn] = self.symbols.get(fbgn) or symbol
         alone = (fbgn,)
         for names, fbgns in zip(([symbol], [cg], synonyms), self.fbgns):
             for name in filter(None, names):
@@ -81,14 +78,6 @@ class GeneTable:
         """Add the genes of rows that have a FlyBase number and names."""
         for row in rows:
             self.add(row.fbgn, *row.names)
-
-    def describe_unclear_genes(self):
-        """Return texts on FlyBase numbers with several symbols, and on symbols with several numbers."""
-        others = self._other_symbols.items()
-        renamed = [f"{fbgn} is {' and '.join([self.symbols[fbgn], *of])}" for fbgn, of in others]
-        fbgns = self.fbgns[0].items()
-        shared = [f"{name} is {' and '.join(sorted(of))}" for name, of in fbgns if len(of) > 1]
-        return renamed + shared
 
     def find(self, *names, fbgn=""):
         """Return the Gene with a FlyBase number or, without one, with the first of some names that is known.

@@ -153,12 +153,10 @@ def import_tables(form, sources, folder, options, *, force=False):
         where = f"{pictures.folder} has {pluralise(pictures.n_files, 'file')}"
         what = f"no image was found ({shown or 'the table is empty'}; {where})"
         raise InputError(what, fix="give the folder with the images, and the tables that list them")
-    unclear = genes.describe_unclear_genes()
     digested = {"images": tables["images"], "annotations": tables.get("terms"), "genes": options.genes}
     with atomic_folder(folder, sources, force=force) as staged:
         _place_images(staged, Path(folder), pictures.folder, images, options.copy)
-        more = {"one_gene": one_gene, "unclear_genes": unclear}
-        return write_imported_tables(staged, images, terms, log, digested, **more)
+        return write_imported_tables(staged, images, terms, log, digested, one_gene=one_gene)
 
 
 def _place_images(staged, folder, picture_folder, rows, copy):

@@ -1,7 +1,6 @@
 """Fetch BDGP's dumps and images to a folder for `flyannot import bdgp`."""
 
 import logging
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -41,7 +40,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     WriteError
         If the folder cannot be written.
     """
-    policy = policy or RetryPolicy(connections=options.connections, pause_s=options.pause)
+    policy = policy or RetryPolicy(pause_s=options.pause)
     with closing(Downloader(policy)) as downloader:
         run = _Fetch(Path(folder), options, downloader, policy)
         with lock_output(Path(folder) / FAILURES):  # the tables have locks of their own
@@ -122,25 +121,19 @@ class _Fetch:
         """Download images into the folder; returns failures as (name, reason)."""
         failures = []
         n_silent = 0
-        threads = ThreadPoolExecutor(self._policy.connections)
         try:
-            how = bdgp_site.validate_downloaded_image, bdgp_site.MAX_IMAGE_BYTES
-            futures = {threads.submit(self._get, name, *how): name for name in names}
-            for n, future in enumerate(as_completed(futures), start=1):
+            for n, name in enumerate(names, start=1):
                 try:
-                    future.result()
+                    self._get(name, bdgp_site.validate_downloaded_image, bdgp_site.MAX_IMAGE_BYTES)
                     n_silent = 0
                 except DownloadFailed as failed:
-                    failures.append((futures[future], str(failed)))
+                    failures.append((name, str(failed)))
                     n_silent = 0 if failed.answered else n_silent + 1
                 if n_silent >= _SILENT:
                     raise ServerBusy(f"no answer for {n_silent} images in a row: {failures[-1][1]}")
                 progress(n, len(names), "image")
         except ServerBusy as busy:
             raise FlyannotError(str(busy), fix="run the same command again later; it continues") from None
-        finally:
-            self._downloader.stop()
-            threads.shutdown(wait=False, cancel_futures=True)
         return failures
 
     def _format_plan(self, plan):
@@ -150,8 +143,6 @@ class _Fetch:
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
         if missing:
             pause_s = self._policy.pause_s
-            pauses = f"with {pause_s:g} s between requests"
-            connections = pluralise(self._policy.connections, "connection")
             minutes = len(missing) * pause_s / 60
-            lines.append(f"at least {minutes:,.1f} minutes, {pauses} on {connections}")
+            lines.append(f"at least {minutes:,.1f} minutes, with {pause_s:g} s between requests")
         return "\n".join(lines)

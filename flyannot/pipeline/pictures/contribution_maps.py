@@ -47,7 +47,7 @@ def map_contributions(loaded, group, values, described, features, winner):
     terms = [term for term in values if term in loaded.terms]  # others are of another model
     if not terms:
         return maps
-    X = training_rows(features, group, loaded.classify)
+    X = training_rows([(0, features)], group, loaded.classify)
     numbers = [loaded.terms.index(term) for term in terms]
     splits = explain_group(loaded.model, numbers, X, features, winner, scheme=loaded.classify.scheme)
     kept = {

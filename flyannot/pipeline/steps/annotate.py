@@ -431,7 +431,7 @@ def predict_groups(loaded, columns, features, header):
         columns["unlikeness"], said = novelty_warnings(loaded.known, features, genes, columns["view"])
         both = zip(columns["quality_warnings"], said)
         columns["quality_warnings"] = [(*warnings, *novelty) for warnings, novelty in both]
-    X = training_rows(features, groups, loaded.classify)
+    X = training_rows([(0, features)], groups, loaded.classify)
     model = loaded.model
     # Group by group, since the last bits of a product depend on the number of its rows.
     values = np.concatenate([model.decision_values(row[None]) for row in X])

@@ -215,4 +215,5 @@ def _known_images(features, groups, rng):
         for i in images:
             genes[i] = gene
     learned_from = np.flatnonzero(genes)
-    return NoveltyReference.from_images(features, learned_from, genes, features.columns["view"], rng)
+    blocks = features.iterate_blocks()
+    return NoveltyReference.from_images(blocks, learned_from, genes, features.columns["view"], rng)

@@ -1,6 +1,6 @@
 """Batch learning by the Lagrange dual (Lee et al. 2006): exact codes, then the best dictionary.
 
-The objective is the mean over the samples x, over codes z and atoms D with |d_i|^2 <= c, of
+The objective is the mean over the samples x, over codes z and atoms D of norm at most 1, of
 
     1/2 |x - z D|^2 + lam |z|_1.
 
@@ -109,50 +109,37 @@ class LagrangeDual(Learner):
         return {"D": self.D}
 
 
-def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):
+def solve_dual(A, B, *, start=None, tol=1e-10, max_steps=200):
     """Solve for the best dictionary of given codes, by projected Newton steps on the Lagrange dual.
 
     It minimises 1/2 tr D^T A D - tr D^T B, which equals 1/2 |X - Z D|^2 up to a constant, over atoms with
-    |d_i|^2 <= c.  The dual is to maximise -1/2 tr B^T (A + Lambda)^-1 B - c/2 tr Lambda over Lambda >= 0.
+    |d_i|^2 <= 1.  The dual is to maximise -1/2 tr B^T (A + Lambda)^-1 B - 1/2 tr Lambda over Lambda >= 0.
 
     Parameters
     ----------
     A : float array (n_atoms, n_atoms), Z^T Z
     B : float array (n_atoms, n_features), Z^T X
-    c : float > 0, bound on the squared norm of an atom
     start : float array (n_atoms,), optional
         Initial diagonal of Lambda.  A good guess saves steps.
     tol : float
-        The search ends when |min(Lambda_i / A_ii, 1 - |d_i|^2 / c)| is at most tol for every atom.
+        The search ends when |min(Lambda_i / A_ii, 1 - |d_i|^2)| is at most tol for every atom.
     max_steps : int, most Newton steps; each costs a few n_atoms^3
 
     Returns
     -------
     D : float64 array (n_atoms, n_features)
-        Atoms satisfy |d_i|^2 <= c even if `max_steps` ended the search.  An atom in no code is zero.
+        Atoms are in the unit ball even if `max_steps` ended the search.  An atom in no code is zero.
     Lambda : float64 array (n_atoms,)
         The dual variables.
     """
-    points = _dual_points(A, B, c, start)
-    point = next(points)
-    for _ in range(max_steps):
-        nearer = None if point.violation <= tol else next(points, None)
-        if nearer is None:
+    for n_steps, point in enumerate(dual_points(A, B, start)):
+        if n_steps == max_steps or point.violation <= tol:
             break
-        point = nearer
-    return _project_onto_ball(point.D, c), point.Lambda
+    return point.atoms_in_ball(), point.Lambda
 
 
-def iterate_dual(A, B, c=1.0, *, start=None):
-    """Return an iterator over the dictionaries (n_atoms, n_features) after each Newton step of `solve_dual`.
-
-    `solve_dual` describes the parameters.  The first dictionary belongs to the initial Lambda.
-    """
-    return (_project_onto_ball(point.D, c) for point in _dual_points(A, B, c, start))
-
-
-def _dual_points(A, B, c, start):
-    """Yield the iterates of the projected Newton method as `_DualPoint`, until rounding prevents progress.
+def dual_points(A, B, start=None):
+    """Yield the iterates of the projected Newton method as `DualPoint`, until rounding prevents progress.
 
     The parameters are the same as for `solve_dual`.  The first iterate is `start`, or a guess from A and B.
     """
@@ -161,27 +148,20 @@ def _dual_points(A, B, c, start):
     scale[scale == 0] = 1.0  # in a row of zeros any pivot gives a zero atom
     A = A + np.diag(RIDGE * scale + (np.diag(A) == 0))
     if start is None:
-        start = np.linalg.norm(B, axis=1) / np.sqrt(c) - scale  # right if no code has two atoms
-    point = _DualPoint(A, B, c, np.maximum(start, 0.0), scale)
+        start = np.linalg.norm(B, axis=1) - scale  # right if no code has two atoms
+    point = DualPoint(A, B, np.maximum(start, 0.0), scale)
     while point is not None:
         yield point
-        point = _newton_step(A, B, c, scale, point)
+        point = _newton_step(A, B, scale, point)
 
 
-def _project_onto_ball(D, c):
-    """Return D with every atom of squared norm above c scaled to squared norm c."""
-    norms = np.linalg.norm(D, axis=1, keepdims=True)
-    return D * np.minimum(1.0, np.sqrt(c) / np.maximum(norms, np.sqrt(c)))
-
-
-class _DualPoint:
+class DualPoint:
     """One iterate Lambda of the dual problem, with the quantities that the next Newton step needs.
 
     Parameters
     ----------
     A : array (n_atoms, n_atoms), Z^T Z plus a small ridge
     B : array (n_atoms, n_features), Z^T X
-    c : float, bound on the squared norm of an atom
     Lambda : array (n_atoms,), not negative
     scale : array (n_atoms,), the diagonal of Z^T Z, or 1 if it is 0
 
@@ -192,30 +172,34 @@ class _DualPoint:
     value : float
         -2 times the dual objective, which the search minimises.
     gradient : array (n_atoms,)
-        c - |d_i|^2, the derivative of `value` by Lambda_i.
+        1 - |d_i|^2, the derivative of `value` by Lambda_i.
     violation : float
         Largest violation of the optimality conditions, 0 at the solution.
     """
 
-    def __init__(self, A, B, c, Lambda, scale):
+    def __init__(self, A, B, Lambda, scale):
         self.Lambda = Lambda
         self.factor = cho_factor(A + np.diag(Lambda), lower=True)
         self.D = cho_solve(self.factor, B)
-        self.value = np.vdot(B, self.D) + c * Lambda.sum()
-        self.gradient = c - _row_products(self.D, self.D)
-        self.violation = np.abs(np.minimum(Lambda / scale, self.gradient / c)).max(initial=0.0)
+        self.value = np.vdot(B, self.D) + Lambda.sum()
+        self.gradient = 1.0 - _row_products(self.D, self.D)
+        self.violation = np.abs(np.minimum(Lambda / scale, self.gradient)).max(initial=0.0)
+
+    def atoms_in_ball(self):
+        """Return D with every atom of norm above 1 scaled to norm 1."""
+        return self.D * (1.0 / np.maximum(np.linalg.norm(self.D, axis=1, keepdims=True), 1.0))
 
 
-def _newton_step(A, B, c, scale, point):
-    """Take one projected Newton step with backtracking, and return the next `_DualPoint`.
+def _newton_step(A, B, scale, point):
+    """Take one projected Newton step with backtracking, and return the next `DualPoint`.
 
     An atom with Lambda_i = 0 and a positive gradient keeps Lambda_i = 0.  The other Lambda_i move along the
     Newton direction, and are cut off at zero.  Returns None if no step length lowers the value.
 
     Parameters
     ----------
-    A, B, c, scale : the parameters of `_DualPoint`
-    point : _DualPoint from which the step begins
+    A, B, scale : the parameters of `DualPoint`
+    point : DualPoint from which the step begins
     """
     Lambda, gradient = point.Lambda, point.gradient
     is_held = (Lambda <= 1e-9 * scale) & (gradient > 0)
@@ -228,7 +212,7 @@ def _newton_step(A, B, c, scale, point):
         move[free] = -cho_solve(cho_factor(hessian, lower=True), gradient[free])
     for halvings in range(MAX_HALVINGS):
         end = np.maximum(Lambda + 0.5**halvings * move, 0.0)
-        nearer = _DualPoint(A, B, c, end, scale)
+        nearer = DualPoint(A, B, end, scale)
         promised = gradient @ (end - Lambda)
         if nearer.value <= point.value + DECREASE * promised + ROUNDING * abs(point.value):
             return nearer
