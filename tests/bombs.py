@@ -401,7 +401,7 @@ def read_shown(path):
 def pictures(path):
     """Read a picture of one embryo, and read it as a photograph of several embryos."""
     with open_picture(path) as opened:
-        opened.digest(path)
+        assert opened.digest
         with suppress(FlyannotError):
             opened.find_embryos(path)
         Embryo(opened.read_picture(path)).view(ExtractOptions(register="axis"))

@@ -191,18 +191,6 @@ def choose_plane(path, axes, planes, *, is_complete=True):
     return {axis.name: chosen[axis.name] for axis in axes}
 
 
-def add_own_planes(planes, own):
-    """Return the chosen planes, and before them the planes of the file itself.
-
-    The planes of the file itself are left out if one of them is chosen otherwise.
-
-    planes, own : sequences of str, such as "z=5"
-    """
-    wanted, usual = (dict(PlaneType().parse(text).split("=", 1) for text in some) for some in (planes, own))
-    is_other = any(wanted.get(axis, number) != number for axis, number in usual.items())
-    return tuple(planes) if is_other else (*own, *planes)
-
-
 def _ambiguous(path, axes, open_axes):
     """Return the UnusableImage for a file in which a plane must be chosen on some axes.
 

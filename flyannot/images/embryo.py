@@ -5,6 +5,7 @@ the picture at an address. An `Embryo` is found, turned and scaled in the pictur
 ask for.
 """
 
+import hashlib
 from contextlib import contextmanager
 from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from flyannot.files.text_files import open_regular_file
 from flyannot.images.address import split_address, split_rotation
 from flyannot.images.geometry import STANDARD_PX, resize_to_fit
 from flyannot.images.grey_levels import separate_stain, to_grey
-from flyannot.images.image_file import decode_plane, explain_decoding_errors, picture_digest
+from flyannot.images.image_file import decode_plane, explain_decoding_errors
 from flyannot.images.pattern import measure_unevenness, redraw_as_pattern
 from flyannot.images.photograph import cut_out_embryo, find_embryos
 from flyannot.images.quality import (
@@ -65,14 +66,12 @@ class PictureFile:
         self._decode = lru_cache(maxsize=1)(partial(_decode_plane, path, file))
         self._find = lru_cache(maxsize=1)(partial(_find_candidates, path, self._decode))
 
-    def digest(self, address):
-        """Return the digest of the bytes of the picture at an address, in hexadecimal.
-
-        It covers the other files of a set of OME-TIFFs from which the plane may be read.
-        """
-        _, planes, _ = split_address(address)
+    @cached_property
+    def digest(self):
+        """The SHA-256 digest of the bytes of the file, in hexadecimal."""
         with explain_decoding_errors(self.path):
-            return picture_digest(self.path, self._file, split_rotation(address, planes)[1])
+            self._file.seek(0)
+            return hashlib.file_digest(self._file, "sha256").hexdigest()
 
     def read_picture(self, address, usual_planes=()):
         """Read the picture at an address, in the colours of the file.

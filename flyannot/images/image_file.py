@@ -4,19 +4,17 @@ The content of a file decides its format, and its suffix does not.  The containe
 scenes of a file; one plane is read as it is stored, and `normalise` makes grey levels or colours of it.
 """
 
-import hashlib
 import os
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 
-from flyannot.base.errors import FlyannotError, InputError
-from flyannot.files.digest import file_digest, json_digest
-from flyannot.images.address import Axis, add_own_planes, choose_plane
+from flyannot.base.errors import FlyannotError
+from flyannot.images.address import Axis, choose_plane
 from flyannot.images.microscope_file import open_czi, open_lif
 from flyannot.images.normalise import normalise
 from flyannot.images.pillow_file import open_heif, open_pillow
-from flyannot.images.tiff_file import find_sisters, open_tiff
+from flyannot.images.tiff_file import open_tiff
 from flyannot.images.unreadable import (
     TIFF_SIGNATURES,
     require_image_size,
@@ -82,7 +80,6 @@ def decode_plane(path, file, planes=(), usual_planes=()):
         if not scenes:
             raise unreadable_image_error(path, "it contains no picture")
         planes = planes if open_container in (open_pillow, open_heif) else (*usual_planes, *planes)
-        planes = add_own_planes(planes, scenes[0].own_planes)
         scene_axis = Axis("scene", len(scenes), tuple(scene.name for scene in scenes))
         is_alike = all(scene.axes == scenes[0].axes for scene in scenes)
         axes = [scene_axis, *(scenes[0].axes if is_alike else ())]
@@ -91,33 +88,6 @@ def decode_plane(path, file, planes=(), usual_planes=()):
         require_image_size(path, *scene.size, scene.pixel_bytes)
         plane = scene.read(chosen)
     return normalise(path, plane)
-
-
-def picture_digest(path, file, planes):
-    """Return the SHA-256 digest of an open picture file, in hexadecimal.
-
-    If it is one of a set of OME-TIFFs, the digest covers all files from which the plane may be read.
-
-    path : path of the file; planes : sequence of str, such as "scene=2"
-    """
-    file.seek(0)
-    digest = hashlib.file_digest(file, "sha256").hexdigest()
-    file.seek(0)
-    is_tiff = file.read(4) in TIFF_SIGNATURES
-    file.seek(0)
-    others = []
-    with suppress(Exception):  # why a damaged file cannot be read is said when it is decoded
-        others = find_sisters(path, file, planes) if is_tiff else []
-    by_name = [[os.path.basename(other), _sister_digest(other)] for other in others]
-    return json_digest([digest, *by_name]) if by_name else digest
-
-
-def _sister_digest(path):
-    """Return the digest of another file of a set, or the reason why it cannot be read."""
-    try:
-        return file_digest(path)
-    except InputError as error:
-        return f"unreadable: {getattr(error.__cause__, 'strerror', 'no such file')}"
 
 
 @cache

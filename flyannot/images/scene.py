@@ -44,8 +44,6 @@ class Scene(NamedTuple):
     pixel_bytes : bytes of one pixel when it is unpacked
     read : function of the coordinates of a plane, a dict from the name of an axis to a number from 0; it
         returns a StoredPlane
-    own_planes : the planes of this file if it is one file of a set, such as ("scene=2",), to be read unless
-        others are chosen
     """
 
     name: str
@@ -53,4 +51,3 @@ class Scene(NamedTuple):
     size: tuple
     pixel_bytes: int
     read: Callable
-    own_planes: tuple = ()

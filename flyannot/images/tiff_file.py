@@ -1,7 +1,7 @@
-"""TIFF files: plain, of several pages, of ImageJ, OME-TIFF and sets of OME-TIFFs.
+"""TIFF files: plain, of several pages, of ImageJ and OME-TIFF.
 
 tifffile reads the structure, and imagecodecs unpacks.  Neither opens a second file: the planes of an OME-TIFF
-are looked up by `ome_tiff`, and the other files of a set are opened here.
+are looked up by `ome_tiff`.
 """
 
 import io
@@ -12,17 +12,13 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from flyannot.base.errors import InputError
 from flyannot.base.text import pluralise
-from flyannot.files.text_files import open_regular_file
 from flyannot.images.address import AXIS_NAMES, name_axes
-from flyannot.images.ome_tiff import find_own_planes, find_sister_paths, parse_ome, sister_error, sister_path
+from flyannot.images.ome_tiff import parse_ome
 from flyannot.images.scene import N_COLOURS, Scene, StoredPlane
 from flyannot.images.unreadable import (
-    TIFF_SIGNATURES,
     require_image_size,
     require_tile_size,
-    require_whole_file,
     unknown_pixel_type_error,
     unreadable_image_error,
 )
@@ -55,24 +51,21 @@ _ALPHA = {1: "premultiplied", 2: "straight"}  # values of the tag ExtraSamples
 @contextmanager
 def open_tiff(path, file):
     """Open a TIFF, and yield a Scene for each series."""
-    with _open_structure(file) as tiff:
-        if images := parse_ome(path, tiff.pages.first.description)[1]:
-            own = find_own_planes(images, len(tiff.pages))
-            yield [_ome_scene(path, tiff, image)._replace(own_planes=own) for image in images]
+    import tifffile
+
+    logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # a bad file gets one line: ours
+    # tifffile would open other files of the folder for OME and the others.
+    with tifffile.TiffFile(file, is_ome=False, is_mmstack=False, is_ndtiff=False) as tiff:
+        images = parse_ome(path, tiff.pages.first.description)
+        if images and all(image.is_whole for image in images):
+            yield [_ome_scene(path, tiff, image) for image in images]
             return
+        used_bits = images[0].used_bits if images else 0
         all_series = tiff.series
         if tiff.is_imagej and all_series[0].kind != "imagej" and _claims_images(tiff):
             raise unreadable_image_error(path, _SHORT)
         full_size = [series for series in all_series if not series.keyframe.is_reduced] or all_series
-        yield [_scene(path, tiff, series) for series in full_size]
-
-
-def _open_structure(file):
-    """Return the TiffFile of an open file; tifffile opens no other files of the folder."""
-    import tifffile
-
-    logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # a bad file gets one line: ours
-    return tifffile.TiffFile(file, is_ome=False, is_mmstack=False, is_ndtiff=False)
+        yield [_scene(path, tiff, series, used_bits) for series in full_size]
 
 
 def _claims_images(tiff):
@@ -82,8 +75,11 @@ def _claims_images(tiff):
     return max(math.prod(counts), metadata.get("images", 1)) > len(tiff.pages)
 
 
-def _scene(path, tiff, series):
-    """Return the Scene of one series of tifffile."""
+def _scene(path, tiff, series, used_bits):
+    """Return the Scene of one series of tifffile.
+
+    used_bits : number of bits in use, as stated outside the pages
+    """
     page = series.keyframe
     n_outer = series.ndim - page.ndim
     outer, shape = series.axes[:n_outer], series.shape[:n_outer]
@@ -100,9 +96,9 @@ def _scene(path, tiff, series):
         index = tuple(chosen[AXIS_NAMES.get(letter, letter.lower())] for letter in outer)
         number = int(np.ravel_multi_index(index, shape)) if index else 0
         if n_planes != n_pages:
-            return _read_page(path, page, chosen, about=tiff.pages.first, skipped=number)
+            return _read_page(path, page, chosen, tiff.pages.first, used_bits, skipped=number)
         _require_whole(path, series.pages[n_pages - 1])
-        return _read_page(path, series.pages[number], chosen, about=tiff.pages.first)
+        return _read_page(path, series.pages[number], chosen, tiff.pages.first, used_bits)
 
     axes = [*name_axes(zip(outer, shape)), *_sample_axis(page)]
     return Scene(_series_name(series.name), axes, _size(page), _pixel_bytes(page), read)
@@ -127,7 +123,7 @@ def _pixel_bytes(page):
     return (page.samplesperpixel + is_planar) * (page.dtype.itemsize if page.dtype else 1)
 
 
-def _read_page(path, page, chosen, *, about, used_bits=0, skipped=0):
+def _read_page(path, page, chosen, about, used_bits, *, skipped=0):
     """Return the StoredPlane of one page of a TIFF.
 
     Parameters
@@ -289,62 +285,15 @@ def _ome_scene(path, tiff, image):
     """Return the Scene of an OmeImage."""
 
     def read(chosen):
-        run, number = image.find_plane(path, chosen)
-        with _open_file_of(path, tiff, run) as opened:
-            n_pages = len(opened.pages)
-            if number >= n_pages:
-                place = f"lies on page {number + 1:,} of a file that has {pluralise(n_pages, 'page')}"
-                raise unreadable_image_error(path, f"{image.describe(chosen)} {place}")
-            page = opened.pages[number]
-            if _size(page) != image.size:
-                raise unreadable_image_error(path, "its metadata do not fit its pages")
-            require_image_size(path, *image.size, _pixel_bytes(page))
-            return _read_page(path, page, chosen, about=opened.pages.first, used_bits=image.used_bits)
+        number = image.find_page(path, chosen)
+        n_pages = len(tiff.pages)
+        if number >= n_pages:
+            place = f"lies on page {number + 1:,} of a file that has {pluralise(n_pages, 'page')}"
+            raise unreadable_image_error(path, f"{image.describe(chosen)} {place}")
+        page = tiff.pages[number]
+        if _size(page) != image.size:
+            raise unreadable_image_error(path, "its metadata do not fit its pages")
+        require_image_size(path, *image.size, _pixel_bytes(page))
+        return _read_page(path, page, chosen, tiff.pages.first, image.used_bits)
 
     return Scene(_series_name(image.name), image.axes, image.size, 1, read)
-
-
-@contextmanager
-def _open_file_of(path, tiff, run):
-    """Yield the TiffFile that has the planes of a PlaneRun.
-
-    path, tiff : the file that has the XML
-
-    Raises
-    ------
-    UnusableImage
-        If the planes lie in another file that is missing or damaged, or that is not the file of the set.
-    """
-    if run.file is None:
-        yield tiff
-        return
-    sister = sister_path(path, run)
-    try:
-        file = open_regular_file(sister)
-    except OSError as error:
-        raise sister_error(path, run.file, f"which is {error.strerror}") from error
-    with file:
-        if file.read(4) not in TIFF_SIGNATURES:
-            raise sister_error(path, run.file, "which is not a TIFF file")
-        file.seek(0)
-        try:
-            require_whole_file(sister, file)
-            with _open_structure(file) as opened:
-                uuid, _ = parse_ome(sister, opened.pages.first.description)
-                if uuid and run.uuid and uuid != run.uuid:
-                    raise unreadable_image_error(sister, "it is another file now")
-                yield opened
-        except (InputError, MemoryError):  # neither is a fault of the file
-            raise
-        except Exception as error:  # decoders raise any error for a damaged file
-            reason = getattr(error, "reason", "") or "damaged or cut short"
-            raise sister_error(path, run.file, f"which cannot be used: {reason}") from error
-
-
-def find_sisters(path, file, planes):
-    """Return the paths of the other files from which the chosen plane of an open TIFF may be read.
-
-    path : path of the file; planes : sequence of str, such as "scene=2"
-    """
-    with _open_structure(file) as tiff:
-        return find_sister_paths(path, tiff.pages.first.description, planes)

@@ -287,7 +287,7 @@ def _encode_picture(text, index, stage_ranges):
     path = image_path(text)
     extract = ExtractOptions() if index.is_imported else read_options(stored, ExtractOptions)
     with open_picture(path) as opened:
-        digest = opened.digest(text)
+        digest = opened.digest
         address = _choose_embryo(text, opened, extract)
         known = [
             (s, number)

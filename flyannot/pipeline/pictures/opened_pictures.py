@@ -160,7 +160,7 @@ def _read_file(uses, images):
 def _read_image(opened, image, uses):
     """Return the digest and the (rows, failures) for each use, of one image of an open PictureFile."""
     embryos: dict = {}
-    digest = opened.digest(image.address)
+    digest = opened.digest
     made = []
     for use in uses:
         rows, failures = [], []
@@ -465,7 +465,7 @@ def _digest_file_images(images):
     """Return the digests of some images of one file, which is opened once."""
     try:
         with open_picture(images[0].file) as opened:
-            return [opened.digest(image.address) for image in images]
+            return [opened.digest for image in images]
     except DataError as error:
         return [f"unreadable: {error.message}"] * len(images)
 
@@ -498,7 +498,7 @@ def check_picture(image, *, is_rated):
     checked = CheckedPicture(image, image.name)
     try:
         with open_picture(image.file) as opened:
-            checked = replace(checked, picture_digest=opened.digest(image.address))
+            checked = replace(checked, picture_digest=opened.digest)
             embryo = RatedEmbryo(Embryo(opened.read_picture(image.address)))
         warnings = embryo.view(_FINDS_EMBRYO).warnings
     except FlyannotError as error:
