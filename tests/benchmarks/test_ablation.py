@@ -85,11 +85,6 @@ def test_shared_terms_weigh_rare_ones_more_and_are_a_part_of_what_either_carries
     assert found["interval"][0] < found["value"] < found["interval"][1] and found["n_genes"] == 20
 
 
-def test_genes_that_are_all_nearest_are_not_scored():
-    order = np.array([[j for j in range(11) if j != i] for i in range(11)])
-    assert shared_terms_score(order, [{"gut"}] * 11, [str(i) for i in range(11)]) is None
-
-
 def test_an_image_is_scored_by_the_images_of_its_gene():
     similarity = np.array([[1, 0.9, 0.2, 0.8], [0.9, 1, 0.95, 0.1], [0.2, 0.95, 1, 0], [0.8, 0.1, 0, 1]])
     score = same_gene_score(similarity, ["a", "a", "b", "c"])

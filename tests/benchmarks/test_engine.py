@@ -17,7 +17,6 @@ from benchmarks.compare_methods import Method, compare_methods
 from benchmarks.findings import Finding, Source, not_runnable
 from benchmarks.items import ITEMS, OURS, Item, chosen_items, paper_values, papers
 from benchmarks.records import paths_of, read_record
-from benchmarks.rows import exponent
 from benchmarks.runner import measure_items
 from benchmarks.tables import as_text, tables_of
 from benchmarks.workers import WorkerFailed, peak_mb, run_in_worker
@@ -127,14 +126,6 @@ def test_without_its_data_an_item_says_so_and_is_not_run(setup):
         assert "FLYANNOT_DATA" in finding.why_not and not finding.rows
 
 
-def test_a_measurement_is_made_once_in_a_run(setup, monkeypatch):
-    calls = []
-    monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda *a, **k: calls.append(a) or {})
-    for n, repeat in ((1, 0), (1, 0), (2, 0), (1, 1)):
-        setup.run(holds_memory, {"n": n}, repeat=repeat)
-    assert [arguments["n"] for _, arguments in calls] == [1, 2, 1]
-
-
 def method(who="flyannot", reference=""):
     return Method(who, "", holds_memory, {"who": who}, reference)
 
@@ -182,14 +173,6 @@ def test_a_worker_has_a_peak_of_its_own_and_says_why_it_failed():
     assert run_in_worker(holds_memory, {"n": 1})["peak_mb"] < 700 < ballast.nbytes / 1e6 <= peak_mb()
     with pytest.raises(WorkerFailed, match="made_up:fails.*ValueError: no number"):
         run_in_worker(fails, {})
-
-
-@pytest.mark.parametrize("power", [0.0, 0.5, 2.0])
-def test_the_exponent_of_a_power_law_is_its_power_from_two_sizes_on(power):
-    sizes = np.array([250, 500, 1000, 4000])
-    for some in (sizes, sizes[:2]):
-        assert exponent(some, 3.0 * some**power) == pytest.approx(power, abs=1e-9)
-    assert exponent([10, 10], [1.0, 2.0]) is None
 
 
 @pytest.fixture

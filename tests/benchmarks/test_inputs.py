@@ -12,9 +12,9 @@ from benchmarks.inputs import patches as inputs
 from benchmarks.inputs import pictures
 from benchmarks.inputs.labelled_vectors import read_sparse_arff
 from benchmarks.inputs.patches import patches_of
-from benchmarks.inputs.pictures import embryo_images, photographs
+from benchmarks.inputs.pictures import embryo_images
 from benchmarks.inputs.ratings import ratings_or_synthetic, read_ratings
-from benchmarks.inputs.signals import photograph_patches, read_nifti
+from benchmarks.inputs.signals import read_nifti
 from flyannot.base.errors import DataError
 
 
@@ -26,13 +26,6 @@ def test_no_patch_is_both_learned_from_and_evaluated(setup, monkeypatch, rng):
     held, patches = (set(map(bytes, np.load(made.path(name)))) for name in ("held", "patches"))
     assert len(held) == 50 and len(patches) == 400 and not held & patches
     assert patches_of(setup, 400) is made
-
-
-def test_photographs_come_with_scikit_image_or_are_missed(monkeypatch):
-    assert {grey.shape for grey in photographs()} == {pictures.PHOTOGRAPH_PX}
-    monkeypatch.setattr(pictures, "_PHOTOS", ("none",))
-    with pytest.raises(DataError, match="no photographs"):
-        photographs()
 
 
 def test_without_images_there_are_synthetic_embryos_that_say_so_and_end(setup, monkeypatch):
@@ -59,13 +52,6 @@ def test_a_scan_is_read_as_it_was_written(tmp_path, rng):
     path.write_bytes(gzip.compress(header + values.tobytes(order="F")))
     with pytest.raises(DataError, match="NIfTI"):
         read_nifti(path)
-
-
-def test_signals_have_norm_1_and_mean_0(rng):
-    X, _ = photograph_patches(rng, 50, 14)
-    assert X.shape == (50, 196)
-    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-5)
-    np.testing.assert_allclose(X.mean(axis=1), 0, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.twin_dssc import TwinDSSC
 
 LAM = 0.15
-CONSTANT = {"rho": 1.0, "gamma": 1.0, "delay": 1e30}
 FROZEN = {"rho": 1.0, "gamma": 1e-15, "delay": 1e30}  # the dictionary as good as stands still
 
 each_surrogate = pytest.mark.parametrize("surrogate", SURROGATES)
