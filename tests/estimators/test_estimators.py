@@ -218,13 +218,6 @@ def test_a_dictionary_that_no_memory_holds_is_refused(X):
         DictionaryLearning(2**31 - 1).fit(X)
 
 
-def test_a_boolean_image_is_black_and_white(rng):
-    image = rng.random((64, 64)) > 0.5
-    assert np.array_equal(
-        DenseSIFT().transform([image]).rows, DenseSIFT().transform([image.astype(float)]).rows
-    )
-
-
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_atoms_are_finite(wrong, X):
     D = np.eye(12)

@@ -233,12 +233,6 @@ def test_no_sample_picture_of_scikit_image_has_an_embryo():
                 registration.find_pose(picture)
 
 
-def test_every_photograph_of_flyexpress_has_an_embryo(shared_data):
-    for path in sorted((shared_data / "flyexpress" / "images").iterdir()):
-        with Image.open(path) as opened:
-            registration.find_pose(np.asarray(opened.convert("RGB")))
-
-
 @pytest.mark.parametrize("dark", [20, 80])
 def test_an_embryo_is_found_where_the_corners_of_the_picture_are_dark(dark):
     even = np.asarray(scene((440, 360), (220, 180), (160, 62), 30), float)

@@ -154,14 +154,6 @@ def test_axe_finds_no_fault_in_the_map_of_a_run(browser, page, width):
         assert view.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_run_without_features_has_no_map_and_nothing_alike(run, tmp_path, flyannot):
-    copy = run.copied_to(tmp_path / "copy")
-    copy.features.unlink()
-    assert flyannot("report R", R=copy.folder).code == 0
-    text = (copy.folder / "report.html").read_text()
-    assert 'id="patterns"' not in text and "Look-alikes" not in text
-
-
 def test_every_group_has_the_most_similar_others_and_what_their_curators_said(run):
     with ExitStack() as stack:
         opened = open_run(stack, run.folder)

@@ -163,19 +163,6 @@ def test_the_order_of_scores_is_in_the_address_too_and_atoms_are_folded_away(bro
         assert view.locator("#scores-table th[aria-sort=descending]").inner_text().startswith("AUC")
 
 
-def test_the_auc_is_seen_on_a_narrow_screen(browser, page, four):
-    for path, place, auc in (
-        (page, "#scores-table tbody tr:visible td.number", r"[01]\.\d\d$"),
-        (four, "#gene .support", r"(?s).*AUC"),
-    ):
-        with shown(browser, path, width=400) as view:
-            if path == four:
-                view.locator(LINES).first.click()
-            cell = view.locator(place).first
-            box = cell.bounding_box()
-            assert re.match(auc, cell.inner_text()) and 0 <= box["x"] <= 400 - box["width"]
-
-
 _RIGHTS = "all => all.map((one) => one.getBoundingClientRect().right)"
 _COLOURS = "getComputedStyle(document.querySelector('.bar i')).printColorAdjust"
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from flyannot import SparseCoder
 from flyannot.base.errors import FlyannotError
 from flyannot.sparse.coders import CODERS, verified
 from flyannot.sparse.coders.blocks import Codes
@@ -227,14 +226,6 @@ def test_short_calls_are_checked_from_time_to_time_and_each_after_a_lie(samples,
         honest.codes(X[:1], D, LAM)
     with pytest.warns(WrongCodesWarning):
         honest.codes(X[1:2], D, LAM)
-
-
-def test_the_estimator_mends_and_says_it(samples, monkeypatch):
-    X, D = samples
-    monkeypatch.setitem(CODERS.import_paths, "liar", f"{__name__}:zeros")
-    with pytest.warns(WrongCodesWarning, match="lie returned wrong duality gaps"):
-        Z = SparseCoder(D, coder="liar", alpha=LAM, tol=1e-8).fit(X).transform(X)
-    np.testing.assert_allclose(Z, SparseCoder(D, alpha=LAM, tol=1e-8).fit(X).transform(X), atol=1e-3)
 
 
 def lie(samples, lam, **rules):
