@@ -154,24 +154,6 @@ def test_images_that_the_page_does_not_show_are_listed_with_the_reason(flyannot,
     assert f"images.csv: {first.name}" not in page
 
 
-def test_quality_warnings_stand_beside_every_prediction_with_the_image_name(flyannot, own_chain, monkeypatch):
-    monkeypatch.chdir(own_chain.folder)
-    groups = {}
-    for image in read_images(own_chain.embryos):
-        if image.stage_range == "4-6":
-            groups.setdefault(image.gene, []).append(image)
-    alone, several = (next(g for g in groups.values() if (len(g) > 1) == many) for many in (False, True))
-    for image in (alone[0], several[0]):  # of one pale grey level, on white
-        pixels = np.full(Image.open(image.path).size[::-1], 255, np.uint8)
-        pixels[40:90, 60:260] = 250
-        Image.fromarray(pixels).save(image.path)
-    flyannot("annotate model.h5 embryos -o p.h5 --stage-range 4-6 --jobs 1", code=0)
-    found = {row["gene"]: row["quality_warnings"] for row in rows_of_csv("p.csv")}
-    assert found.pop(alone[0].gene).startswith("low contrast, unlike the images")
-    assert found.pop(several[0].gene).startswith(f"{several[0].name}: low contrast, unlike the images")
-    assert "with a quality warning" in flyannot("show p.h5").out
-
-
 @pytest.mark.filterwarnings("error")
 def test_an_evaluation_of_nothing_says_what_is_missing_and_fails(flyannot, desk):
     said = flyannot(f"evaluate features.h5 {TERMS} --json s.json --folds 24", code=1)
