@@ -1,13 +1,10 @@
 """The items: each row has what it should, and is decided by what it should be decided by."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.svm import SVC
 
-from benchmarks import strides
 from benchmarks.compare_methods import compare_methods
 from benchmarks.findings import Source
 from benchmarks.inputs.ratings import Ratings
@@ -15,24 +12,13 @@ from benchmarks.items import ITEMS
 from benchmarks.modl import completion
 from benchmarks.modl.cases import HISTORIES, learn
 from benchmarks.records import read_record
-from benchmarks.references.classifiers import evaluate_by_libsvm
 from benchmarks.rows import Rows
 from benchmarks.scc import annotation, claims, fig_5, learning
 from benchmarks.scc.annotation import DIFFERENCES, OURS, PAPERS_OWN, Pictures
-from benchmarks.scc.fig_5 import METRICS, resampled_metrics
-from benchmarks.siso import annotators, growth
 from benchmarks.siso.growth import overlapping
-from benchmarks.speed import code, coders, shapes
-from benchmarks.strides import CONFIGURATION, OPTIONS
-from flyannot.dataset.importers.wu2016 import STAGE_RANGE
+from benchmarks.speed import coders, shapes
 from flyannot.encode.groups import Groups
-from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.jobs.environment import configurations_folder
-from flyannot.pipeline.engine.inputs import read_described_patches
-from flyannot.pipeline.runs.configuration import read_configuration
-from flyannot.sparse.coders import CODERS
-from flyannot.terms.metrics import TermOutcomes, score_terms
-from flyannot.terms.training_set import LabelledRows
+from flyannot.terms.metrics import TermOutcomes
 from tests.benchmarks.made_up import measured
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -49,18 +35,6 @@ def test_a_row_of_learning_has_every_key_and_is_evaluated_after_every_epoch_only
     assert row["trace"][-1] == pytest.approx([row["seconds"], row["objective"]]) and len(row["trace"]) == 2
     untraced = learning.learn(**plain.arguments)
     assert len(untraced["trace"]) == 1 and untraced["objective"] == row["objective"]
-
-
-def test_coding_has_every_key_and_ratios_to_the_product(setup, patches, monkeypatch):
-    file = patches.initial_atoms(20)
-    monkeypatch.setattr(code, "learned", lambda *a: dict.fromkeys(("last", "last_but_one"), file))
-    ours = [method for method in code.methods(setup, patches, 20, 64) if not method.reference]
-    rows = compare_methods(setup, ours)
-    assert all(set(row) >= KEYS for row in rows)
-    assert [row["who"] for row in rows] == ["flyannot", "flyannot", "gemm", *["flyannot"] * (len(CODERS) - 1)]
-    assert {row["variant"] for row in rows[3:]} | {"cd"} == {*CODERS}
-    assert rows[0]["worst_relative_gap"] <= 1.01e-4 and rows[0]["times_gemm"] > 0
-    assert rows[2]["objective"] is None and rows[2]["us_per_sample"] > 0
 
 
 def test_a_real_item_goes_through_from_end_to_end(setup, tmp_path):
@@ -125,18 +99,6 @@ def test_no_labelled_patch_shares_a_pixel_with_a_query():
     assert overlapping(labels, centres, [0]).tolist() == [True, True, False, False]
 
 
-def test_all_that_solve_for_sisos_codes_answer_the_same(rng):
-    X, Y, queries = rng.random((40, 30)), rng.random((40, 3)) > 0.6, rng.random((4, 30))
-
-    def answers(method, n):
-        return annotators.answered_queries(method, X[:n], Y[:n], queries, np.random.default_rng(0))[0]
-
-    for method in (annotators.LASSO, annotators.PUBLISHED):
-        np.testing.assert_allclose(answers(method, 20), answers(annotators.SISO, 20), atol=0.02)
-    hashed, exact = (answers(method, 40).ravel() for method in (annotators.P_STABLE, annotators.SISO))
-    assert np.corrcoef(hashed, exact)[0, 1] > 0.5
-
-
 @pytest.fixture
 def two_eyed_pictures():
     """`Pictures` of twelve genes with two images each; every other gene has an eye, there are no greys."""
@@ -153,20 +115,6 @@ def test_images_are_annotated_alone_and_their_gene_stays_in_one_fold(protocol, s
     assert (outcome.folds[::2] == outcome.folds[1::2]).all() and len(outcome.values) == 24
     merged = annotation.merge_images(outcome, of_image)
     np.testing.assert_array_equal(merged.values[:, 0], outcome.values.reshape(12, 2).max(axis=1))
-
-
-def test_libsvm_is_asked_as_it_comes(rng):
-    """Its values are the hinge loss's at C = 1, of rows of mean square 1 about their mean."""
-    X, y, genes = rng.normal(1, 3, (40, 6)), np.arange(40) % 3 == 0, [f"g{i}" for i in range(40)]
-    rows = LabelledRows(X=X, Y=y[:, None], genes=genes, terms=["eye"])
-    outcome = evaluate_by_libsvm(rows, folds={gene: i % 2 for i, gene in enumerate(genes)})
-    trained = outcome.folds == 1
-    centred = X - X[trained].mean(axis=0)
-    centred /= np.sqrt((centred[trained] ** 2).sum(axis=1).mean())
-    slow = SVC(kernel="linear", C=1.0, tol=1e-6).fit(centred[trained], y[trained])
-    values = slow.decision_function(centred[~trained])
-    np.testing.assert_allclose(outcome.values[~trained, 0], values, atol=0.01)
-    np.testing.assert_array_equal(outcome.yes, outcome.values > 0)
 
 
 def test_every_difference_of_ours_has_a_row_beside_the_papers_own_way(setup, two_eyed_pictures, monkeypatch):
@@ -216,19 +164,6 @@ def test_users_problems_are_coded_by_every_program_with_the_same_result(setup, p
     ]
 
 
-def test_no_query_has_a_near_copy_or_an_overlap_among_the_labelled_vectors(setup, monkeypatch, rng):
-    """Every patch of the second picture is the same; patches of the others are noise."""
-    noise = rng.integers(0, 256, (2, 200, 128), dtype=np.uint8)
-    same = np.repeat(noise[:1, :1], 200, axis=1)[0]
-    centres = np.stack([np.zeros(200), 40 * np.arange(200)], axis=1)
-    found = [SimpleNamespace(descriptors=part, centres_px=centres) for part in (noise[0], same, noise[1])]
-    monkeypatch.setattr(growth, "described_patches", lambda *a, **k: (found, Source("made up")))
-    files, _ = growth._vectors(replace(setup, sizes={"n_queries": 20}), 300)
-    X, labels = (np.load(files[name]) for name in ("vectors", "labels"))
-    assert len(X) == len(labels) == 300 and not (labels[:20] == 1).any()
-    assert not growth.near_copies(X[:20], X[20:]).any() and (labels[20:] == 1).any()
-
-
 def test_ratings_are_completed_at_every_size_with_both_projections(setup, in_this_process, monkeypatch):
     monkeypatch.setattr(completion, "_N_EPOCHS", 3)
     sizes = {"n_ratings": (8_000, 16_000), "n_lams": 2, "n_inner": 1}
@@ -238,47 +173,3 @@ def test_ratings_are_completed_at_every_size_with_both_projections(setup, in_thi
     assert len({(row["n_ratings"], row["solver"]) for row in finding.rows}) == 2 * len(completion.SOLVERS)
     assert all(0.5 < row["test_rmse"] < 2 for row in finding.rows)
     assert {task["solver"] for task in in_this_process if len(task["lams"]) == 2} == set(completion.SOLVERS)
-
-
-def outcome_of(values, truth):
-    return TermOutcomes(tuple("abcd"), truth, values, values > 0, values, np.arange(len(truth)) % 3)
-
-
-@pytest.fixture
-def made_up(rng):
-    """Forty groups of twenty genes, four terms, values that know the truth in part."""
-    truth = rng.random((40, 4)) < 0.4
-    genes = [f"gene {i // 2}" for i in range(40)]
-    return outcome_of(truth + rng.normal(size=(40, 4)) - 0.5, truth), genes
-
-
-def test_without_drawing_the_averages_are_those_of_the_scores(made_up):
-    outcome, genes = made_up
-    measured, draws = resampled_metrics(outcome, genes)
-    expected = score_terms({"4-6": outcome})["summary"]["all"]["weighted_top10"]
-    for metric in METRICS:
-        assert measured[metric] == pytest.approx(expected[metric], abs=1e-12)
-        assert draws[metric].min() < measured[metric] < draws[metric].max()
-
-
-def test_strides_are_compared_with_the_configuration_as_it_comes_and_no_choice_is_twice():
-    for choices in ITEMS["strides"].sizes["choices"]:
-        settings = [f"{name}={value}" for name, value in zip(OPTIONS, choices[0][:-1])]
-        path = configurations_folder() / CONFIGURATION
-        assert read_configuration(path, settings=settings) == read_configuration(path)
-        assert len(set(map(tuple, choices))) == len(choices) and choices[0][-1] == 1
-
-
-def test_a_share_of_the_patches_of_each_image_is_drawn(chain, tmp_path):
-    path = tmp_path / "descriptors.h5"
-    path.write_bytes(chain.descriptors.read_bytes())
-    with open_stored_file(path) as stored:
-        whole = list(read_described_patches(stored, STAGE_RANGE))
-    strides._draw_patches(path, 0.3)
-    with open_stored_file(path) as stored:
-        drawn = list(read_described_patches(stored, STAGE_RANGE))
-    assert (
-        0.25 < sum(len(one.descriptors) for one in drawn) / sum(len(one.descriptors) for one in whole) < 0.35
-    )
-    for one, before in zip(drawn, whole):
-        assert set(map(tuple, one.centres_px)) <= set(map(tuple, before.centres_px))

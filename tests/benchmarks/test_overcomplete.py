@@ -6,25 +6,11 @@ import numpy as np
 import pytest
 
 from benchmarks.items import ITEMS
-from benchmarks.lee import overcomplete, self_taught
+from benchmarks.lee import self_taught
 from benchmarks.page.figures import draw
 from benchmarks.records import paths_of
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
-SIDE = 12
-
-
-def test_a_bar_is_as_long_as_asked_and_lies_where_it_should():
-    lying, standing = (overcomplete.bar(SIDE, angle, (6, 6), (-2, 2)) for angle in (0, np.pi / 2))
-    assert lying[6].sum() == pytest.approx(4) and lying[6, 4:9].min() > 0 and lying[6, 9:].max() == 0
-    np.testing.assert_allclose(standing, lying.T, atol=1e-12)
-
-
-def test_a_gabor_function_is_explained_by_one_and_noise_is_not(rng):
-    grid = np.indices((SIDE, SIDE), float)
-    shape = overcomplete.gabor((6, 5, 2, 3, 0.15, 0.1, 1.0, 0.5), grid)
-    assert overcomplete.explained(shape - shape.mean()) > 0.9
-    assert overcomplete.explained(rng.normal(size=(SIDE, SIDE))) < 0.5
 
 
 @pytest.fixture

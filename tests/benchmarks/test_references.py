@@ -4,12 +4,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from benchmarks.lee import bases
 from benchmarks.references import lasso_solvers
 from benchmarks.references.other_programs import celer_codes, lasso_codes, spams_codes
-from benchmarks.references.p_stable import _WIDTH, atoms_beside, build_tables
 from benchmarks.references.plain_learners import OfSeenFeatures, PlainSCC
 from benchmarks.scc.table_1 import CodesOnly
 from flyannot.sparse.coders import CODERS
@@ -77,22 +75,6 @@ def test_grafting_ends_where_no_slope_is_far_above_lam(problem, warm):
     )
 
 
-def test_conjugate_gradients_find_the_minimum_of_the_smooth_penalty(problem):
-    X, D, lam = problem
-
-    def value(z, x):
-        root = np.sqrt(z * z + lasso_solvers.EPSILON)
-        return 0.5 * ((x - z @ D) ** 2).sum() + lam * root.sum(), D @ (z @ D - x) + lam * z / root
-
-    found = [value(*both)[0] for both in zip(lasso_solvers.conjugate_gradients(X[:4], D, lam).toarray(), X)]
-
-    least = [
-        minimize(value, np.zeros(len(D)), x, jac=True, method="L-BFGS-B", options={"ftol": 1e-15}).fun
-        for x in X[:4]
-    ]
-    np.testing.assert_allclose(found, least, rtol=1e-5)
-
-
 @pytest.mark.parametrize("variant", ["released", "paper"])
 @pytest.mark.parametrize(("n", "within"), [(12, 1e-4), (300, 1e-2)])
 def test_the_plain_loop_is_scc(variant, n, within, rng):
@@ -137,19 +119,3 @@ def test_a_mini_batch_changes_only_features_that_it_has_seen(projection, project
     twin = slow_online(D, shown, known, np.random.default_rng(0), order=order, **rules)
     np.testing.assert_allclose(learner.D, twin[0], atol=1e-4)
     np.testing.assert_allclose(learner._A, twin[1], atol=1e-5)
-
-
-def test_p_stable_tables_hold_what_falls_into_the_same_cells(rng):
-    """A twin: every vector is looked at, one function at a time."""
-    D, r = rng.normal(size=(200, 6)).astype(np.float32), rng.normal(size=6)
-    D /= np.linalg.norm(D, axis=1, keepdims=True)
-    tables = build_tables(D, rng, n_tables=3, n_functions=4)
-
-    def cell(x, table):
-        along = [x @ tables.directions[:, f] + tables.shifts[f] for f in range(4 * table, 4 * table + 4)]
-        return [int(np.floor(a / np.float32(_WIDTH))) for a in along]
-
-    unit = (r / np.linalg.norm(r)).astype(np.float32)
-    beside = {k for t in range(3) for k, d in enumerate(D) if cell(d, t) in (cell(unit, t), cell(-unit, t))}
-    assert 0 < len(beside) < 200
-    assert atoms_beside(tables, 5 * r).tolist() == sorted(beside)

@@ -167,19 +167,12 @@ NO_NUMBERS = {
     "positive_dict": (2**70, 1 + 1j),
 }
 WRONG_KINDS = {
-    "callback": (3, "print", [len]),
-    "learner_params": (3, [1], "variant"),
-    "learner": ([], {}, 3),
+    "callback": (3, [len]),
+    "learner_params": (3, "variant"),
+    "learner": ([], 3),
     "coder": ([], np.array(["cd", "omp"])),
     "n_components": ([], -1, True),
-    "dictionary": (
-        sp.csr_matrix(np.eye(12)),
-        np.eye(12) > 0,
-        np.eye(12) * 1j,
-        np.eye(12).astype(str),
-        3,
-        "x",
-    ),
+    "dictionary": (sp.csr_matrix(np.eye(12)), np.eye(12) > 0, np.eye(12) * 1j, np.eye(12).astype(str), "x"),
 }
 WRONG_KINDS["dict_init"] = WRONG_KINDS["dictionary"]
 

@@ -1,10 +1,7 @@
 """Tests of registration: every embryo gets the same frame, and other things are refused."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-import skimage.data
 from PIL import Image
 
 from flyannot.base.quality_warnings import format_warnings
@@ -204,22 +201,6 @@ def no_embryos():
 def test_what_is_no_embryo_is_refused(name):
     with pytest.raises(registration.NoEmbryo, match="no embryo found: "):
         framed(Image.fromarray(no_embryos()[name]))
-
-
-def sample_pictures():
-    """Return the sample pictures that come with scikit-image."""
-    folder = Path(skimage.data.__file__).parent
-    return sorted(path for path in folder.iterdir() if path.suffix in (".png", ".jpg", ".gif"))
-
-
-def test_no_sample_picture_of_scikit_image_has_an_embryo():
-    assert len(sample_pictures()) >= 27
-    for path in sample_pictures():
-        with Image.open(path) as opened:
-            colours = np.asarray(opened.convert("RGB"))
-        for picture in (colours, 255 - colours):
-            with pytest.raises(registration.NoEmbryo):
-                registration.find_pose(picture)
 
 
 @pytest.mark.parametrize("dark", [20, 80])

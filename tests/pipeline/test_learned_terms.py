@@ -128,18 +128,6 @@ def test_a_dictionary_is_learned_from_enough_patches(flyannot, chain, desk, monk
         assert most == (400 if given == "descriptors.h5" else "all")
 
 
-def test_images_of_a_stage_range_unknown_to_the_model_are_left_out_and_said(flyannot, own_chain, monkeypatch):
-    """Check that the exit code is 0, because no image was skipped for a fault."""
-    monkeypatch.chdir(own_chain.folder)
-    table = own_chain.embryos / "images.csv"
-    table.write_text(table.read_text().replace(",11-12,", ",7-8,"))
-    n_images = sum(image.stage_range == "7-8" for image in read_images(own_chain.embryos))
-    said = flyannot("annotate model.h5 embryos -o p.h5 --jobs 1", code=0).err
-    assert not Path("failures.csv").exists()
-    assert f"7-8: {n_images} images were left out, because the model has no term for this stage range" in said
-    assert {row["stage_range"] for row in rows_of_csv("p.csv")} == {"4-6"}
-
-
 def test_images_that_the_page_does_not_show_are_listed_with_the_reason(flyannot, own_chain, monkeypatch):
     monkeypatch.chdir(own_chain.folder)
     table = own_chain.embryos / "images.csv"

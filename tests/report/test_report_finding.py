@@ -181,19 +181,6 @@ def test_on_paper_colours_stay_tables_fit_and_what_is_left_out_is_said(browser, 
         assert view.locator(f"{LINES}:visible").count() == n, "every gene"
 
 
-@pytest.mark.parametrize("width", [1280, 400])
-def test_the_search_and_the_first_gene_are_on_the_first_screen(browser, page, width):
-    with shown(browser, page, width=width, height=800) as view:
-        search, first, gene = (
-            view.locator(p).first.bounding_box() for p in ("#groups-search", LINES, "#gene")
-        )
-        assert search["y"] < first["y"] < (320 if width == 1280 else 170)
-        if width == 1280:
-            assert gene["x"] > first["x"] + first["width"] and gene["y"] < 800
-        else:
-            assert gene is None
-
-
 def test_on_a_phone_a_gene_takes_the_screen_until_one_goes_back(browser, page):
     with shown(browser, page, width=400, height=800) as view:
         first = view.locator(LINES).first
