@@ -11,16 +11,15 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import compare_methods as compared
-from benchmarks import items as table
 from benchmarks.__main__ import command
 from benchmarks.compare_methods import Method, compare_methods
 from benchmarks.findings import Finding, Source, not_runnable
-from benchmarks.items import ITEMS, OURS, Item, chosen_items, paper_values, papers
+from benchmarks.items import ITEMS, OURS, chosen_items, paper_values, papers
 from benchmarks.records import paths_of, read_record
 from benchmarks.runner import measure_items
 from benchmarks.tables import as_text, tables_of
 from benchmarks.workers import WorkerFailed, peak_mb, run_in_worker
-from flyannot.base.errors import InputError, LockedError
+from flyannot.base.errors import InputError
 from tests.benchmarks.made_up import FOUND, MadeUp, fails, holds_memory, measured
 
 
@@ -71,16 +70,6 @@ def test_what_is_finished_outlives_an_interruption(made_up, setup, tmp_path):
     assert read_record(tmp_path, "one") and (tmp_path / "index.html").is_file()
 
 
-def test_two_runs_do_not_write_one_folder(made_up, setup, tmp_path):
-    def nosy(setup):
-        with pytest.raises(LockedError):
-            measured([made_up[0].item], setup, tmp_path)
-        return FOUND
-
-    (outcome,) = measured([Item("nosy", "", nosy)], setup, tmp_path)
-    assert outcome.record
-
-
 def test_a_finding_comes_back_from_json_as_it_went_with_a_day_and_a_commit(made_up, setup, tmp_path):
     measured([made_up[0].item], setup, tmp_path)
     record = read_record(tmp_path, "one")
@@ -103,20 +92,6 @@ def test_every_item_of_the_table_can_be_had_and_has_its_numbers():
     assert [item.name for item in chosen_items(("peers", "scc-fig-3"), papers=True)] == ["scc-fig-3", "peers"]
     with pytest.raises(InputError, match="scc-table-1"):
         chosen_items(["scc-table-11"], papers=True)
-
-
-def test_a_new_item_is_a_function_and_an_entry(monkeypatch, setup):
-    entry = {"title": "something new", "measure": f"{__name__}:measure_n", "sizes": {"n": [3, 7]}}
-    monkeypatch.setattr(table, "ITEMS", table.Items({"new": entry | {"explanation": "It is new."}}))
-    (item,) = table.chosen_items((), papers=False)
-    for scale, n in (("quick", 3), ("full", 7)):
-        (outcome,) = measure_items([item], replace(setup, scale=scale))
-        assert outcome.record.finding.rows == [{"n": n}]
-        assert outcome.record.finding.explanation == "It is new."
-
-
-def measure_n(setup):
-    return Finding(Source("none"), "", rows=[{"n": setup.sizes["n"]}])
 
 
 def test_without_its_data_an_item_says_so_and_is_not_run(setup):

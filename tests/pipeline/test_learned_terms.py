@@ -166,18 +166,6 @@ def test_a_run_of_too_few_genes_makes_its_report_and_does_not_look_like_success(
         assert (tmp_path / "results" / "report.html").is_file() and "report.html" in said.err.splitlines()[-3]
 
 
-def test_an_answer_can_be_chosen_otherwise(flyannot, desk):
-    """Check that a larger sensitivity gives lower thresholds, also in the table."""
-    thresholds = []
-    train = f"train features.h5 {TERMS} -o m.h5 --min-groups 4 --inner-folds 2 --stage-range 4-6 --force"
-    for point in ("sensitivity=1", "precision=1"):
-        flyannot(f"{train} --operating-point {point}", code=0)
-        flyannot("annotate m.h5 embryos -o p.h5 --stage-range 4-6 --force", code=0)
-        thresholds.append({row["term"]: float(row["threshold"]) for row in rows_of_csv("p.csv")})
-    low, high = thresholds
-    assert all(low[term] <= high[term] for term in low) and any(low[term] < high[term] for term in low)
-
-
 def test_genes_that_are_enough_but_not_in_every_fold_are_explained_as_that():
     """Give two genes the term and two not, and each fold both genes of one kind."""
     evaluated = {"4-6": {"gene": ["a", "b", "c", "d"], "fold": [0, 0, 1, 1]}}

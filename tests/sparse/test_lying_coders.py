@@ -55,13 +55,11 @@ def split(Z):
 
 LIES = {  # what a coder answers, and the words that say what was wrong
     "zeros": (lambda samples, Z: Codes(0 * Z, no_gaps(Z)), "wrong duality gaps"),
-    "half the code": (lambda samples, Z: Codes(0.5 * Z, no_gaps(Z)), "wrong duality gaps"),
     "each atom twice": (lambda samples, Z: Codes(2 * split(Z), no_gaps(Z)), "wrong duality gaps"),
     "gaps of 0": (lambda samples, Z: Codes(0.98 * Z, no_gaps(Z)), "wrong duality gaps"),
     "gaps below 0": (lambda samples, Z: Codes(0 * Z, no_gaps(Z) - np.inf), "wrong duality gaps"),
     "huge": (lambda samples, Z: Codes(with_entries(Z, 1e20), no_gaps(Z)), "wrong duality gaps"),
     "NaN": (lambda samples, Z: Codes(with_entries(Z, np.nan), no_gaps(Z)), "codes that are not finite"),
-    "NaN, no gaps": (lambda samples, Z: Codes(with_entries(Z, np.nan), None), "codes that are not finite"),
     "infinite": (lambda samples, Z: Codes(with_entries(Z, -np.inf), None), "codes that are not finite"),
     "samples made long": (grown, "wrong duality gaps"),
 }
@@ -83,7 +81,6 @@ NONSENSE = {  # what is refused
     "other samples": lambda Z: Codes(Z[1:], no_gaps(Z)),
     "other atoms": lambda Z: Codes(Z[:, 1:], no_gaps(Z)),
     "a dense array": lambda Z: Codes(Z.toarray(), no_gaps(Z)),
-    "columns": lambda Z: Codes(Z.tocsc(), no_gaps(Z)),
     "integers": lambda Z: Codes(Z.astype(int), no_gaps(Z)),
     "another type": lambda Z: Codes(Z.astype(np.longdouble), None),
     "too few gaps": lambda Z: Codes(Z, no_gaps(Z)[1:]),
@@ -244,16 +241,11 @@ class Liar:
     def __call__(self, *samples_and_lam, **rules):
         return lie(*samples_and_lam, **rules)
 
-    def method(self, *samples_and_lam, **rules):
-        return lie(*samples_and_lam, **rules)
-
 
 LYING_CALLABLES = {
     "a function": (lie, "lie"),
     "a partial": (partial(lie), "lie"),
-    "a partial of a partial": (partial(partial(lie, tol=1e-3)), "lie"),
     "a partial of an instance": (partial(Liar()), "Liar"),
-    "a bound method": (Liar().method, "Liar.method"),
     "an instance": (Liar(), "Liar"),
     "a lambda": (lambda *samples_and_lam, **rules: lie(*samples_and_lam, **rules), "<lambda>"),
     "a wrapper of a trusted coder": (wraps(CODERS["cd"].solve)(lambda *a, **k: lie(*a, **k)), "encode"),
