@@ -104,13 +104,6 @@ def test_train_says_in_one_line_per_stage_range_what_is_weak(flyannot, desk):
     assert "untested" in " ".join(said)
 
 
-def test_a_dictionary_of_few_patches_an_atom_is_remarked_on(flyannot, desk):
-    line = "learn-dict descriptors.h5 --stage-range 4-6 --max-patches 300 --n-epochs 1"
-    said = flyannot(f"{line} -o d.h5 --n-atoms 40", code=0).err
-    assert "4-6: 7.5 patches per atom" in said and "--n-atoms 30" in said
-    assert "patches per atom" not in flyannot(f"{line} -o e.h5 --n-atoms 30", code=0).err
-
-
 def test_a_dictionary_is_learned_from_enough_patches(flyannot, chain, desk, monkeypatch):
     """Check that "all" is stored as older versions stored it, so that what they made is not outdated."""
     monkeypatch.setattr(options, "ENOUGH_PATCHES", 400)
