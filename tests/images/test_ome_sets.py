@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.workers import peak_mb
 from flyannot.files.digest import file_digest, json_digest
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.address import split_address
 from flyannot.images.embryo import open_picture, read_picture
 from flyannot.images.ome_tiff import parse_ome
@@ -156,6 +157,14 @@ def test_a_file_without_a_uuid_of_its_own_is_known_by_its_name(tmp_path):
         np.testing.assert_array_equal(picture, plane(number))
 
 
+def test_links_to_the_files_of_one_folder_are_a_set(tmp_path):
+    (tmp_path / "store").mkdir()
+    for number, name in enumerate(NAMES):
+        write_file(tmp_path / "store" / name, number, set_xml("positions"))
+        (tmp_path / name).symlink_to(tmp_path / "store" / name)
+    np.testing.assert_array_equal(read_picture(f"{tmp_path / 'A.ome.tif'}#scene=3"), plane(2))
+
+
 def test_a_file_whose_metadata_lie_in_another_file_is_read_as_it_is(tmp_path):
     companion = '<BinaryOnly MetadataFile="set.companion.ome" UUID="urn:uuid:1"/>'
     path = write_file(tmp_path / "A.ome.tif", 0, companion)
@@ -263,3 +272,30 @@ def test_files_and_planes_that_are_only_claimed_take_no_memory(images, expected,
     before = peak_mb()
     assert expected in reason(path)
     assert peak_mb() - before < 100
+
+
+def test_an_output_is_made_anew_when_a_file_of_its_set_has_changed(flyannot, tmp_path, trials):
+    trials(3, campaign=3)
+    folder = tmp_path / "set"
+    folder.mkdir()
+    for number, name in enumerate(NAMES):
+        write_file(folder / name, number, set_xml("positions"))
+    (folder / "images.csv").write_text("image,gene,stage_range\nA.ome.tif#scene=2,a,4-6\n")
+
+    def extract(more=""):
+        said = flyannot(f"extract S -o O {more}", S=folder, O=tmp_path / "d.h5")
+        with open_stored_file(tmp_path / "d.h5") as stored:
+            return said, stored.read_image_rows("4-6", 0, 1)[0]
+
+    _, before = extract()
+    write_file(folder / "C.ome.tif", 0, set_xml("positions"), own="C.ome.tif")
+    said, _ = extract()
+    assert said.code == 0 and "up to date" in said.err, "another position of the set"
+    write_file(folder / "B.ome.tif", 0, set_xml("positions"), own="B.ome.tif")
+    said, _ = extract()
+    assert said.code == 2 and "an image" in said.err and "has changed since" in said.err
+    said, after = extract("--force")
+    assert said.code == 0 and not np.array_equal(before, after)
+    (folder / "B.ome.tif").unlink()
+    said, _ = extract("--force")
+    assert said.code and "lies in the file B.ome.tif, which is not in its folder" in said.err
