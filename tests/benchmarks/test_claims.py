@@ -22,11 +22,6 @@ def test_recorded_results_have_a_number_for_every_statement():
     assert STATEMENTS.keys() - measured <= {"modl-t1-time"}, "of more ratings than were measured"
 
 
-def test_no_two_statements_share_a_key():
-    every = [statement for item in ITEMS.values() for statement in item.statements]
-    assert all(STATEMENTS[statement.key] is statement for statement in every)
-
-
 def test_every_item_of_a_paper_has_a_regime_and_is_evaluated_by_what_the_paper_states():
     for item in ITEMS.values():
         assert item.paper == NO_PAPER or any(statement.by == PAPER for statement in item.statements)

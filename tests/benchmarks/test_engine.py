@@ -11,17 +11,15 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import compare_methods as compared
-from benchmarks import items as table
 from benchmarks.__main__ import command
 from benchmarks.compare_methods import Method, compare_methods
 from benchmarks.findings import Finding, Source, not_runnable
-from benchmarks.items import ITEMS, OURS, Item, chosen_items, paper_values, papers
+from benchmarks.items import ITEMS, OURS, chosen_items, paper_values, papers
 from benchmarks.records import paths_of, read_record
-from benchmarks.rows import exponent
 from benchmarks.runner import measure_items
 from benchmarks.tables import as_text, tables_of
 from benchmarks.workers import WorkerFailed, peak_mb, run_in_worker
-from flyannot.base.errors import InputError, LockedError
+from flyannot.base.errors import InputError
 from tests.benchmarks.made_up import FOUND, MadeUp, fails, holds_memory, measured
 
 
@@ -72,16 +70,6 @@ def test_what_is_finished_outlives_an_interruption(made_up, setup, tmp_path):
     assert read_record(tmp_path, "one") and (tmp_path / "index.html").is_file()
 
 
-def test_two_runs_do_not_write_one_folder(made_up, setup, tmp_path):
-    def nosy(setup):
-        with pytest.raises(LockedError):
-            measured([made_up[0].item], setup, tmp_path)
-        return FOUND
-
-    (outcome,) = measured([Item("nosy", "", nosy)], setup, tmp_path)
-    assert outcome.record
-
-
 def test_a_finding_comes_back_from_json_as_it_went_with_a_day_and_a_commit(made_up, setup, tmp_path):
     measured([made_up[0].item], setup, tmp_path)
     record = read_record(tmp_path, "one")
@@ -106,33 +94,11 @@ def test_every_item_of_the_table_can_be_had_and_has_its_numbers():
         chosen_items(["scc-table-11"], papers=True)
 
 
-def test_a_new_item_is_a_function_and_an_entry(monkeypatch, setup):
-    entry = {"title": "something new", "measure": f"{__name__}:measure_n", "sizes": {"n": [3, 7]}}
-    monkeypatch.setattr(table, "ITEMS", table.Items({"new": entry | {"explanation": "It is new."}}))
-    (item,) = table.chosen_items((), papers=False)
-    for scale, n in (("quick", 3), ("full", 7)):
-        (outcome,) = measure_items([item], replace(setup, scale=scale))
-        assert outcome.record.finding.rows == [{"n": n}]
-        assert outcome.record.finding.explanation == "It is new."
-
-
-def measure_n(setup):
-    return Finding(Source("none"), "", rows=[{"n": setup.sizes["n"]}])
-
-
 def test_without_its_data_an_item_says_so_and_is_not_run(setup):
     for name in ("modl-completion", "siso-table-2", "siso-fig-4"):
         (outcome,) = measure_items([ITEMS[name]], setup)
         finding = outcome.record.finding
         assert "FLYANNOT_DATA" in finding.why_not and not finding.rows
-
-
-def test_a_measurement_is_made_once_in_a_run(setup, monkeypatch):
-    calls = []
-    monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda *a, **k: calls.append(a) or {})
-    for n, repeat in ((1, 0), (1, 0), (2, 0), (1, 1)):
-        setup.run(holds_memory, {"n": n}, repeat=repeat)
-    assert [arguments["n"] for _, arguments in calls] == [1, 2, 1]
 
 
 def method(who="flyannot", reference=""):
@@ -182,14 +148,6 @@ def test_a_worker_has_a_peak_of_its_own_and_says_why_it_failed():
     assert run_in_worker(holds_memory, {"n": 1})["peak_mb"] < 700 < ballast.nbytes / 1e6 <= peak_mb()
     with pytest.raises(WorkerFailed, match="made_up:fails.*ValueError: no number"):
         run_in_worker(fails, {})
-
-
-@pytest.mark.parametrize("power", [0.0, 0.5, 2.0])
-def test_the_exponent_of_a_power_law_is_its_power_from_two_sizes_on(power):
-    sizes = np.array([250, 500, 1000, 4000])
-    for some in (sizes, sizes[:2]):
-        assert exponent(some, 3.0 * some**power) == pytest.approx(power, abs=1e-9)
-    assert exponent([10, 10], [1.0, 2.0]) is None
 
 
 @pytest.fixture

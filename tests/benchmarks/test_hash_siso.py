@@ -1,50 +1,11 @@
 from functools import partial
 
 import numpy as np
-import pytest
 
 from benchmarks.siso import hash_siso
 from flyannot.sparse.coders import siso
 from flyannot.sparse.objective import objective
 from tests.sparse.test_siso import crowded
-
-
-@pytest.fixture
-def atoms(rng):
-    """Atoms of very unequal moments, as descriptors are."""
-    D = rng.normal(size=(4000, 20)) * np.logspace(0, -2, 20)
-    return (D / np.linalg.norm(D, axis=1)[:, None]).astype(np.float32)
-
-
-def test_a_cell_holds_the_atoms_that_lie_furthest_along_its_direction(atoms, rng):
-    index = hash_siso.build_index(atoms, rng, n_functions=10, length=30)
-    # a query picks its cells by `directions`; atoms were sorted by the same Gaussians, whitened
-    assert index.cells.shape == (10, 30)
-    assert (np.diff(index.cells, axis=1) > 0).all()
-    whole = hash_siso.build_index(atoms, rng, n_functions=3, length=10**6)
-    assert (whole.cells == np.arange(len(atoms))).all()
-
-
-def test_a_query_and_its_opposite_share_all_cells_at_any_length_and_with_more_probes(atoms, rng):
-    index = hash_siso.build_index(atoms, rng, n_functions=64)
-    queries = [f * atoms[9] for f in (1.0, -1.0, 1e-3)]
-    answers = [hash_siso.candidates_of_query(index, r, n_probes=3).tolist() for r in queries]
-    assert answers[0] == answers[1] == answers[2]
-    assert set(answers[0]) < set(hash_siso.candidates_of_query(index, atoms[9], n_probes=9).tolist())
-
-
-def test_queries_look_at_about_the_square_root_of_all_atoms():
-    assert [hash_siso.cell_length(n) for n in (0, 1, 10**4, 10**6)] == [0, 1, 301, 3001]
-
-
-def test_what_fills_up_a_cell_is_no_candidate(atoms, rng):
-    index = hash_siso.build_index(atoms, rng, n_functions=16)
-    cells = index.cells.copy()
-    cells[:, 10:] = -1
-    short = hash_siso.HashIndex(index.directions, cells)
-    for r in atoms[:20]:
-        found = hash_siso.candidates_of_query(short, r, n_probes=4)
-        assert len(found) and found.min() >= 0 and np.isin(found, cells).all()
 
 
 def test_atoms_come_from_the_chosen_ones_and_codes_are_near_the_minimum(rng):

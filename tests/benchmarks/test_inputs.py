@@ -1,7 +1,5 @@
 """What the benchmarks measure on: read as it was written, and no sample on both sides."""
 
-import gzip
-import struct
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +8,9 @@ import pytest
 from benchmarks.findings import Source
 from benchmarks.inputs import patches as inputs
 from benchmarks.inputs import pictures
-from benchmarks.inputs.labelled_vectors import read_sparse_arff
 from benchmarks.inputs.patches import patches_of
-from benchmarks.inputs.pictures import embryo_images, photographs
+from benchmarks.inputs.pictures import embryo_images
 from benchmarks.inputs.ratings import ratings_or_synthetic, read_ratings
-from benchmarks.inputs.signals import photograph_patches, read_nifti
 from flyannot.base.errors import DataError
 
 
@@ -28,13 +24,6 @@ def test_no_patch_is_both_learned_from_and_evaluated(setup, monkeypatch, rng):
     assert patches_of(setup, 400) is made
 
 
-def test_photographs_come_with_scikit_image_or_are_missed(monkeypatch):
-    assert {grey.shape for grey in photographs()} == {pictures.PHOTOGRAPH_PX}
-    monkeypatch.setattr(pictures, "_PHOTOS", ("none",))
-    with pytest.raises(DataError, match="no photographs"):
-        photographs()
-
-
 def test_without_images_there_are_synthetic_embryos_that_say_so_and_end(setup, monkeypatch):
     monkeypatch.setattr(pictures, "_N_GENES", 3)
     images, source = embryo_images(setup)
@@ -44,28 +33,6 @@ def test_without_images_there_are_synthetic_embryos_that_say_so_and_end(setup, m
     assert patches.shape == (500, 128) and held.dtype == np.uint8 and given.source.kind == "synthetic"
     with pytest.raises(DataError, match="are needed"):
         patches_of(setup, 10_000_000)
-
-
-def test_a_scan_is_read_as_it_was_written(tmp_path, rng):
-    values = rng.integers(-9, 9, (4, 3, 2, 5)).astype("<i2")
-    header, path = bytearray(352), tmp_path / "scan.nii.gz"
-    struct.pack_into("<i", header, 0, 348)
-    struct.pack_into("<8h", header, 40, 4, 4, 3, 2, 5, 1, 1, 1)
-    struct.pack_into("<h", header, 70, 4)
-    struct.pack_into("<f", header, 108, 352)
-    path.write_bytes(gzip.compress(header + values.tobytes(order="F")))
-    np.testing.assert_array_equal(read_nifti(path), values)
-    header[0] = 0
-    path.write_bytes(gzip.compress(header + values.tobytes(order="F")))
-    with pytest.raises(DataError, match="NIfTI"):
-        read_nifti(path)
-
-
-def test_signals_have_norm_1_and_mean_0(rng):
-    X, _ = photograph_patches(rng, 50, 14)
-    assert X.shape == (50, 196)
-    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-5)
-    np.testing.assert_allclose(X.mean(axis=1), 0, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -101,15 +68,3 @@ def test_faulty_ratings_are_refused(tmp_path, text, message):
     (tmp_path / "ratings.csv").write_text(text)
     with pytest.raises(DataError, match=message):
         read_ratings(tmp_path / "ratings.csv")
-
-
-def arff(tmp_path, text):
-    path = tmp_path / "a.arff.gz"
-    path.write_bytes(gzip.compress(text.encode()))
-    return path
-
-
-def test_sparse_arff_is_read_as_it_was_written(tmp_path):
-    head = "@relation r\n% no row\n@attribute a {0,1}\n@attribute 'b c' numeric\n"
-    path = arff(tmp_path, head + "@data\n{1 2.5}\n{}\n{0 1,1 3}\n")
-    assert read_sparse_arff(path).tolist() == [[0, 2.5], [0, 0], [1, 3]]

@@ -1,42 +1,24 @@
 """The items: each row has what it should, and is decided by what it should be decided by."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
-import cv2
 import numpy as np
 import pytest
-from sklearn.svm import SVC
 
-from benchmarks import strides
-from benchmarks.compare_methods import compare_methods, methods_at
+from benchmarks.compare_methods import compare_methods
 from benchmarks.findings import Source
 from benchmarks.inputs.ratings import Ratings
 from benchmarks.items import ITEMS
-from benchmarks.modl import atlases, completion, ratings
+from benchmarks.modl import completion
 from benchmarks.modl.cases import HISTORIES, learn
 from benchmarks.records import read_record
-from benchmarks.references import usual_way
-from benchmarks.references.classifiers import evaluate_by_libsvm
-from benchmarks.references.other_programs import compute, keypoints
 from benchmarks.rows import Rows
 from benchmarks.scc import annotation, claims, fig_5, learning
 from benchmarks.scc.annotation import DIFFERENCES, OURS, PAPERS_OWN, Pictures
-from benchmarks.scc.fig_5 import METRICS, resampled_metrics
-from benchmarks.siso import annotators, growth
-from benchmarks.siso.growth import answer, missed_labels, overlapping
-from benchmarks.speed import code, coders, peers, shapes, time_to_auc
-from benchmarks.strides import CONFIGURATION, OPTIONS
-from flyannot.dataset.importers.wu2016 import STAGE_RANGE
+from benchmarks.siso.growth import overlapping
+from benchmarks.speed import coders, shapes
 from flyannot.encode.groups import Groups
-from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.images.patches import patch_corners
-from flyannot.jobs.environment import configurations_folder
-from flyannot.pipeline.engine.inputs import read_described_patches
-from flyannot.pipeline.runs.configuration import read_configuration
-from flyannot.sparse.coders import CODERS
-from flyannot.terms.metrics import TermOutcomes, score_terms
-from flyannot.terms.training_set import LabelledRows
+from flyannot.terms.metrics import TermOutcomes
 from tests.benchmarks.made_up import measured
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -53,42 +35,6 @@ def test_a_row_of_learning_has_every_key_and_is_evaluated_after_every_epoch_only
     assert row["trace"][-1] == pytest.approx([row["seconds"], row["objective"]]) and len(row["trace"]) == 2
     untraced = learning.learn(**plain.arguments)
     assert len(untraced["trace"]) == 1 and untraced["objective"] == row["objective"]
-
-
-def test_only_the_held_sample_decides_the_objective(patches, tmp_path):
-    problem, other = patches.problem(20), tmp_path / "other.npy"
-    np.save(other, np.load(patches.path("patches"))[-50:])
-    a, b = (
-        learning.learn(**problem | {"held": held}, n=100, n_epochs=1)["objective"]
-        for held in (problem["held"], str(other))
-    )
-    assert a != b
-
-
-def test_coding_has_every_key_and_ratios_to_the_product(setup, patches, monkeypatch):
-    file = patches.initial_atoms(20)
-    monkeypatch.setattr(code, "learned", lambda *a: dict.fromkeys(("last", "last_but_one"), file))
-    ours = [method for method in code.methods(setup, patches, 20, 64) if not method.reference]
-    rows = compare_methods(setup, ours)
-    assert all(set(row) >= KEYS for row in rows)
-    assert [row["who"] for row in rows] == ["flyannot", "flyannot", "gemm", *["flyannot"] * (len(CODERS) - 1)]
-    assert {row["variant"] for row in rows[3:]} | {"cd"} == {*CODERS}
-    assert rows[0]["worst_relative_gap"] <= 1.01e-4 and rows[0]["times_gemm"] > 0
-    assert rows[2]["objective"] is None and rows[2]["us_per_sample"] > 0
-
-
-def test_a_quick_run_measures_slow_methods_at_one_size(setup, patches, monkeypatch):
-    monkeypatch.setattr(code, "learned", lambda *a: dict.fromkeys(("last", "last_but_one"), ""))
-    given = code.methods(setup, patches, 20, 64)
-    few = methods_at(setup, given, is_main_size=False)
-    assert {"", "spams"} <= {method.reference for method in few} and len(few) < len(given)
-    assert methods_at(setup, given, is_main_size=True) == given
-    assert methods_at(replace(setup, scale="full"), given, is_main_size=False) == given
-
-
-def test_the_time_to_an_objective_is_compared_with_the_first_epoch_of_quick_that_reaches_it():
-    trace = [(1.0, 0.5), (2.0, 0.4)]
-    assert [peers._over_quick(trace, 6.0, value) for value in (0.6, 0.4, 0.3, None)] == [6, 3, None, None]
 
 
 def test_a_real_item_goes_through_from_end_to_end(setup, tmp_path):
@@ -148,35 +94,9 @@ def test_lam_is_chosen_without_a_look_at_the_test_entries(tmp_path, rng, monkeyp
     assert first["trace"][-1][1] < 1 < 1e5 < second["trace"][-1][1]
 
 
-def test_the_flat_cost_is_the_share_of_labels_not_among_the_best_answers():
-    values = np.array([[5.0, 4, 3, 2, 1, 0], [0, 1, 2, 3, 4, 5]])
-    assert missed_labels(values, [5, 5]).tolist() == [True, False] and not missed_labels(values, [0, 1]).any()
-
-
 def test_no_labelled_patch_shares_a_pixel_with_a_query():
     labels, centres = np.array([0, 0, 0, 1]), np.array([[8, 8], [8, 23], [8, 24], [8, 8]])
     assert overlapping(labels, centres, [0]).tolist() == [True, True, False, False]
-
-
-def test_all_that_solve_for_sisos_codes_answer_the_same(rng):
-    X, Y, queries = rng.random((40, 30)), rng.random((40, 3)) > 0.6, rng.random((4, 30))
-
-    def answers(method, n):
-        return annotators.answered_queries(method, X[:n], Y[:n], queries, np.random.default_rng(0))[0]
-
-    for method in (annotators.LASSO, annotators.PUBLISHED):
-        np.testing.assert_allclose(answers(method, 20), answers(annotators.SISO, 20), atol=0.02)
-    hashed, exact = (answers(method, 40).ravel() for method in (annotators.P_STABLE, annotators.SISO))
-    assert np.corrcoef(hashed, exact)[0, 1] > 0.5
-
-
-def test_queries_are_answered_one_at_a_time_and_at_once(tmp_path, rng):
-    files = {name: str(tmp_path / f"{name}.npy") for name in ("vectors", "labels")}
-    np.save(files["vectors"], rng.integers(0, 256, (60, 128), dtype=np.uint8))
-    np.save(files["labels"], rng.integers(0, 9, 60))
-    rows = answer(**files, method="siso", n=50, n_queries=10, n_alone=3, at_once=True, seed=0)["rows"]
-    assert [(row["how"], row["n_queries"]) for row in rows] == [("one at a time", 3), ("at once", 10)]
-    assert all(0 <= row["flat_cost"] <= 1 and row["seconds_per_query"] > 0 for row in rows)
 
 
 @pytest.fixture
@@ -195,30 +115,6 @@ def test_images_are_annotated_alone_and_their_gene_stays_in_one_fold(protocol, s
     assert (outcome.folds[::2] == outcome.folds[1::2]).all() and len(outcome.values) == 24
     merged = annotation.merge_images(outcome, of_image)
     np.testing.assert_array_equal(merged.values[:, 0], outcome.values.reshape(12, 2).max(axis=1))
-
-
-def test_libsvm_is_asked_as_it_comes(rng):
-    """Its values are the hinge loss's at C = 1, of rows of mean square 1 about their mean."""
-    X, y, genes = rng.normal(1, 3, (40, 6)), np.arange(40) % 3 == 0, [f"g{i}" for i in range(40)]
-    rows = LabelledRows(X=X, Y=y[:, None], genes=genes, terms=["eye"])
-    outcome = evaluate_by_libsvm(rows, folds={gene: i % 2 for i, gene in enumerate(genes)})
-    trained = outcome.folds == 1
-    centred = X - X[trained].mean(axis=0)
-    centred /= np.sqrt((centred[trained] ** 2).sum(axis=1).mean())
-    slow = SVC(kernel="linear", C=1.0, tol=1e-6).fit(centred[trained], y[trained])
-    values = slow.decision_function(centred[~trained])
-    np.testing.assert_allclose(outcome.values[~trained, 0], values, atol=0.01)
-    np.testing.assert_array_equal(outcome.yes, outcome.values > 0)
-
-
-def test_without_its_threshold_our_machine_says_yes_above_0(setup, two_eyed_pictures, monkeypatch):
-    values, folds = np.linspace(-1, 1, 12)[:, None], np.arange(12) % 3
-    whole = TermOutcomes(("eye",), two_eyed_pictures.truth, values, values > 0.5, values, folds, ("",))
-    monkeypatch.setattr(annotation, "_annotated", lambda *_: whole)
-    protocols = (DIFFERENCES[name] for name in (claims.BALANCED, claims.THRESHOLD))
-    both = [annotation.annotate(setup, two_eyed_pictures, one, "SCC", 9) for one in protocols]
-    assert both[1] is whole and (both[0].values == values).all()
-    np.testing.assert_array_equal(both[0].yes, values > 0)
 
 
 def test_every_difference_of_ours_has_a_row_beside_the_papers_own_way(setup, two_eyed_pictures, monkeypatch):
@@ -268,29 +164,6 @@ def test_users_problems_are_coded_by_every_program_with_the_same_result(setup, p
     ]
 
 
-def test_regions_of_an_atlas_are_paired_and_their_pieces_counted():
-    one = np.array([[4.0, 2, 0, 0, 0, 0], [0, 0, 0, 1, 0.2, -1]])
-    found = atlases.regions(one)
-    assert found.tolist() == [[True, True] + [False] * 4, [False] * 3 + [True, False, True]]
-    assert atlases.overlap(found, found[::-1]) == 1
-    other = atlases.regions(np.array([[1.0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]]))
-    assert atlases.overlap(found, other) == pytest.approx((2 / 3 + 0) / 2)
-    assert atlases.n_pieces(found, [1, 6]) == 1.5 and atlases.n_pieces(found, [2, 3]) == 1.5
-
-
-def test_no_query_has_a_near_copy_or_an_overlap_among_the_labelled_vectors(setup, monkeypatch, rng):
-    """Every patch of the second picture is the same; patches of the others are noise."""
-    noise = rng.integers(0, 256, (2, 200, 128), dtype=np.uint8)
-    same = np.repeat(noise[:1, :1], 200, axis=1)[0]
-    centres = np.stack([np.zeros(200), 40 * np.arange(200)], axis=1)
-    found = [SimpleNamespace(descriptors=part, centres_px=centres) for part in (noise[0], same, noise[1])]
-    monkeypatch.setattr(growth, "described_patches", lambda *a, **k: (found, Source("made up")))
-    files, _ = growth._vectors(replace(setup, sizes={"n_queries": 20}), 300)
-    X, labels = (np.load(files[name]) for name in ("vectors", "labels"))
-    assert len(X) == len(labels) == 300 and not (labels[:20] == 1).any()
-    assert not growth.near_copies(X[:20], X[20:]).any() and (labels[20:] == 1).any()
-
-
 def test_ratings_are_completed_at_every_size_with_both_projections(setup, in_this_process, monkeypatch):
     monkeypatch.setattr(completion, "_N_EPOCHS", 3)
     sizes = {"n_ratings": (8_000, 16_000), "n_lams": 2, "n_inner": 1}
@@ -300,90 +173,3 @@ def test_ratings_are_completed_at_every_size_with_both_projections(setup, in_thi
     assert len({(row["n_ratings"], row["solver"]) for row in finding.rows}) == 2 * len(completion.SOLVERS)
     assert all(0.5 < row["test_rmse"] < 2 for row in finding.rows)
     assert {task["solver"] for task in in_this_process if len(task["lams"]) == 2} == set(completion.SOLVERS)
-
-
-def test_of_a_ratings_file_ever_more_users_are_completed(setup, tmp_path):
-    lines = [f"{user}\t{item}\t3\t0" for user in range(20) for item in range(user % 3, 9)]
-    (tmp_path / "u.data").write_text("\n".join(lines))
-    parts = [ratings for ratings, _ in ratings._data_sets(replace(setup, ratings=tmp_path / "u.data"))]
-    assert [part.shape[0] for part in parts] == [2, 6, 20] and len(parts[-1]) == len(lines)
-
-
-def test_a_coarse_grid_of_lams_wrongs_no_solver(rng):
-    def solve(part, lam, rng):
-        return [(0.0, abs(np.log(lam / 0.1)))]  # at its best at 0.1, the middle of two values
-
-    lams = np.geomspace(1e-3, 1.0, 5).tolist()
-    best = completion.best_lam(entries_of_low_rank(rng), solve, lams, 1, rng)
-    assert 0.075 < best < 0.135
-
-
-def outcome_of(values, truth):
-    return TermOutcomes(tuple("abcd"), truth, values, values > 0, values, np.arange(len(truth)) % 3)
-
-
-@pytest.fixture
-def made_up(rng):
-    """Forty groups of twenty genes, four terms, values that know the truth in part."""
-    truth = rng.random((40, 4)) < 0.4
-    genes = [f"gene {i // 2}" for i in range(40)]
-    return outcome_of(truth + rng.normal(size=(40, 4)) - 0.5, truth), genes
-
-
-def test_without_drawing_the_averages_are_those_of_the_scores(made_up):
-    outcome, genes = made_up
-    measured, draws = resampled_metrics(outcome, genes)
-    expected = score_terms({"4-6": outcome})["summary"]["all"]["weighted_top10"]
-    for metric in METRICS:
-        assert measured[metric] == pytest.approx(expected[metric], abs=1e-12)
-        assert draws[metric].min() < measured[metric] < draws[metric].max()
-
-
-def test_draws_are_of_the_same_genes_for_every_outcome(made_up):
-    """So that what two outcomes have in common cancels out of their difference."""
-    outcome, genes = made_up
-    once, again = (resampled_metrics(outcome, genes)[1] for _ in range(2))
-    assert all((once[metric] == again[metric]).all() for metric in METRICS)
-
-
-def test_strides_are_compared_with_the_configuration_as_it_comes_and_no_choice_is_twice():
-    for choices in ITEMS["strides"].sizes["choices"]:
-        settings = [f"{name}={value}" for name, value in zip(OPTIONS, choices[0][:-1])]
-        path = configurations_folder() / CONFIGURATION
-        assert read_configuration(path, settings=settings) == read_configuration(path)
-        assert len(set(map(tuple, choices))) == len(choices) and choices[0][-1] == 1
-
-
-def test_a_share_of_the_patches_of_each_image_is_drawn(chain, tmp_path):
-    path = tmp_path / "descriptors.h5"
-    path.write_bytes(chain.descriptors.read_bytes())
-    with open_stored_file(path) as stored:
-        whole = list(read_described_patches(stored, STAGE_RANGE))
-    strides._draw_patches(path, 0.3)
-    with open_stored_file(path) as stored:
-        drawn = list(read_described_patches(stored, STAGE_RANGE))
-    assert (
-        0.25 < sum(len(one.descriptors) for one in drawn) / sum(len(one.descriptors) for one in whole) < 0.35
-    )
-    for one, before in zip(drawn, whole):
-        assert set(map(tuple, one.centres_px)) <= set(map(tuple, before.centres_px))
-
-
-@pytest.mark.parametrize("patch_px", [16, 64])
-def test_filters_describe_nearly_as_opencv_whose_angles_run_the_other_way(patch_px, rng):
-    grey = cv2.GaussianBlur(rng.integers(0, 256, (128, 320), np.uint8), (0, 0), 3)
-    corners = patch_corners(grey.shape, patch_px, 16)
-    X = usual_way.dense_sift_by_filters(grey, corners, patch_px).reshape(-1, 8)[:, -np.arange(8)]
-    opencv = compute(grey, keypoints(corners, patch_px)) / 512
-    assert np.median(np.einsum("ij,ij->i", X.reshape(-1, 128), opencv)) > 0.9
-
-
-def test_the_time_to_an_auc_is_of_the_quickest_that_reaches_it():
-    found = [
-        ("flyannot", 2.0, 0.8),
-        ("flyannot", 4.0, 0.83),
-        ("the usual way", 6.0, 0.81),
-        ("the usual way", 9.0, 0.82),
-    ]
-    rows = Rows(dict(zip(("who", "seconds", "auc"), one)) for one in found)
-    assert [time_to_auc.times_as_long(rows, auc) for auc in (0.8, 0.815, 0.83)] == [3, 9 / 4, None]

@@ -6,50 +6,11 @@ import numpy as np
 import pytest
 
 from benchmarks.items import ITEMS
-from benchmarks.lee import overcomplete, self_taught
+from benchmarks.lee import self_taught
 from benchmarks.page.figures import draw
 from benchmarks.records import paths_of
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
-SIDE = 12
-
-
-def test_a_bar_is_as_long_as_asked_and_lies_where_it_should():
-    lying, standing = (overcomplete.bar(SIDE, angle, (6, 6), (-2, 2)) for angle in (0, np.pi / 2))
-    assert lying[6].sum() == pytest.approx(4) and lying[6, 4:9].min() > 0 and lying[6, 9:].max() == 0
-    np.testing.assert_allclose(standing, lying.T, atol=1e-12)
-
-
-def linear(*templates):
-    """Return a coder that answers with inner products."""
-    D = np.reshape(templates, (len(templates), -1))
-    return lambda stimuli: stimuli @ D.T
-
-
-def test_the_best_bar_of_a_basis_is_the_bar_that_it_is():
-    shown = overcomplete.bar(SIDE, np.pi / 4, (6, 4), (-2, 2))
-    beyond = (overcomplete.bar(SIDE, np.pi / 4, (6, 4), part) for part in ((-4, -2), (2, 4)))
-    inhibited = shown - sum(beyond)
-    (one,) = overcomplete.best_bars(linear(inhibited), SIDE)
-    assert one["centre"] == (6, 4) and one["angle"] == pytest.approx(np.pi / 4) and 3 <= one["length_px"] <= 5
-
-
-def test_end_stopping_and_suppression_are_those_of_the_coder():
-    """One basis adds up its line, the other loses what lies beyond its middle."""
-    line, middle = (overcomplete.bar(SIDE, 0.0, (6, 6), (-n, n)) for n in (6, 2))
-    respond = linear(line, 2 * middle - line)
-    best = [{"basis": k, "angle": 0.0, "centre": (6, 6), "length_px": 4, "code": 1.0} for k in (0, 1)]
-    adds, stops = overcomplete.lengthened(respond, best, SIDE)
-    assert adds["trace"][-1] > adds["trace"][3] > 0 and stops["trace"][-1] < stops["trace"][3]
-    more, less = (row["suppressed_by"] for row in overcomplete.surrounded(respond, best, SIDE, 2))
-    assert more < 0 < less
-
-
-def test_a_gabor_function_is_explained_by_one_and_noise_is_not(rng):
-    grid = np.indices((SIDE, SIDE), float)
-    shape = overcomplete.gabor((6, 5, 2, 3, 0.15, 0.1, 1.0, 0.5), grid)
-    assert overcomplete.explained(shape - shape.mean()) > 0.9
-    assert overcomplete.explained(rng.normal(size=(SIDE, SIDE))) < 0.5
 
 
 @pytest.fixture

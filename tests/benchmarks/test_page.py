@@ -1,16 +1,13 @@
 """The page: nothing is left off, and nothing is shown as more than it is."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
-from benchmarks.claims import PAPER, Statement, exactly
 from benchmarks.findings import not_runnable
 from benchmarks.items import OURS
-from benchmarks.page import section_of
 from benchmarks.page.figures import footnote
-from benchmarks.records import paths_of, read_record
+from benchmarks.records import paths_of
 from tests.benchmarks.made_up import FOUND, MadeUp, measured
 
 
@@ -36,19 +33,6 @@ def test_the_page_lists_every_item_of_a_paper_and_says_what_became_of_it(items, 
         assert f"{counts} of the paper: 1 hold." in text
     measured([items[3]], setup, tmp_path)
     assert "title of four" in (tmp_path / "index.md").read_text()
-
-
-def test_a_record_of_other_columns_counts_as_not_measured(items, setup, tmp_path):
-    record = record_in(setup, tmp_path, items[0])
-    other = Statement("three", PAPER, "it is new", lambda rows: exactly(rows[0]["new"]), above=3)
-    section = section_of(replace(items[0], statements=(other,)), record)
-    assert section["outcome"] == "not measured; python -m benchmarks one -o OUT measures it"
-
-
-def record_in(setup, folder, item):
-    """Measure an item in a folder, and return its record."""
-    measured([item], setup, folder)
-    return read_record(folder, item.name)
 
 
 def test_whatever_an_item_says_is_escaped_and_the_page_needs_nothing_else(items, setup, tmp_path):

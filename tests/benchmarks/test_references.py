@@ -4,14 +4,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from benchmarks.lee import bases
-from benchmarks.modl.completion import CoordinateDescent
 from benchmarks.references import lasso_solvers
-from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_svm
 from benchmarks.references.other_programs import celer_codes, lasso_codes, spams_codes
-from benchmarks.references.p_stable import _WIDTH, atoms_beside, build_tables
 from benchmarks.references.plain_learners import OfSeenFeatures, PlainSCC
 from benchmarks.scc.table_1 import CodesOnly
 from flyannot.sparse.coders import CODERS
@@ -25,7 +21,6 @@ from tests.sparse.optimality import lam_max
 from tests.sparse.test_modl import with_missing
 from tests.sparse.test_ol import visit
 from tests.sparse.twin_online import project_l2, project_l2_within, slow_online
-from tests.terms.labelled_kinds import labelled
 
 
 def relative_gaps(X, D, Z, lam):
@@ -80,33 +75,6 @@ def test_grafting_ends_where_no_slope_is_far_above_lam(problem, warm):
     )
 
 
-def test_conjugate_gradients_find_the_minimum_of_the_smooth_penalty(problem):
-    X, D, lam = problem
-
-    def value(z, x):
-        root = np.sqrt(z * z + lasso_solvers.EPSILON)
-        return 0.5 * ((x - z @ D) ** 2).sum() + lam * root.sum(), D @ (z @ D - x) + lam * z / root
-
-    found = [value(*both)[0] for both in zip(lasso_solvers.conjugate_gradients(X[:4], D, lam).toarray(), X)]
-
-    least = [
-        minimize(value, np.zeros(len(D)), x, jac=True, method="L-BFGS-B", options={"ftol": 1e-15}).fun
-        for x in X[:4]
-    ]
-    np.testing.assert_allclose(found, least, rtol=1e-5)
-
-
-def test_coordinate_descent_completes_a_matrix_of_low_rank(rng):
-    X = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 30))
-    rows, columns = (index.ravel().astype(np.int32) for index in np.indices(X.shape))
-    observed = rng.random(X.size) < 0.7
-    options = {"n_components": 3, "lam": 1e-6, "rng": rng}
-    model = CoordinateDescent(rows[observed], columns[observed], X.ravel()[observed], X.shape, **options)
-    for _ in range(60):
-        model.sweep()
-    assert np.abs(model.predict(rows, columns) - X.ravel())[~observed].max() < 0.05
-
-
 @pytest.mark.parametrize("variant", ["released", "paper"])
 @pytest.mark.parametrize(("n", "within"), [(12, 1e-4), (300, 1e-2)])
 def test_the_plain_loop_is_scc(variant, n, within, rng):
@@ -124,16 +92,6 @@ def test_the_plain_loop_is_scc(variant, n, within, rng):
         assert a.mean_nonzeros == pytest.approx(b.mean_nonzeros, rel=10 * within)
     if n == 12:
         assert np.allclose(plain.D, scc.D, atol=within)
-
-
-def test_the_natural_rate_is_followed(rng):
-    x = np.array([[3.0, 4.0]], np.float32) / 5
-    learner = PlainSCC(np.array([[1.0, 0.0]]), 1, lam=0.1, variant="paper", natural_rate=(2.0, 7.0))
-    learner.begin_epoch(rng)
-    learner.step(x, np.array([0]))
-    z = 0.6 - 0.1
-    stepped = np.array([1.0, 0.0]) + 2.0 / (1 + 7.0) * z * (x[0] - z * np.array([1.0, 0.0]))
-    assert np.allclose(learner.D[0], stepped / max(1, np.linalg.norm(stepped)), atol=1e-6)
 
 
 def test_an_scc_at_rest_keeps_its_dictionary_and_finds_sccs_codes(rng):
@@ -161,38 +119,3 @@ def test_a_mini_batch_changes_only_features_that_it_has_seen(projection, project
     twin = slow_online(D, shown, known, np.random.default_rng(0), order=order, **rules)
     np.testing.assert_allclose(learner.D, twin[0], atol=1e-4)
     np.testing.assert_allclose(learner._A, twin[1], atol=1e-5)
-
-
-def test_p_stable_tables_hold_what_falls_into_the_same_cells(rng):
-    """A twin: every vector is looked at, one function at a time."""
-    D, r = rng.normal(size=(200, 6)).astype(np.float32), rng.normal(size=6)
-    D /= np.linalg.norm(D, axis=1, keepdims=True)
-    tables = build_tables(D, rng, n_tables=3, n_functions=4)
-
-    def cell(x, table):
-        along = [x @ tables.directions[:, f] + tables.shifts[f] for f in range(4 * table, 4 * table + 4)]
-        return [int(np.floor(a / np.float32(_WIDTH))) for a in along]
-
-    unit = (r / np.linalg.norm(r)).astype(np.float32)
-    beside = {k for t in range(3) for k, d in enumerate(D) if cell(d, t) in (cell(unit, t), cell(-unit, t))}
-    assert 0 < len(beside) < 200
-    assert atoms_beside(tables, 5 * r).tolist() == sorted(beside)
-
-
-def test_neighbours_are_those_of_a_brute_force_search(rng):
-    X, Y, _ = labelled(rng)
-    values = fit_nearest_neighbours(X[20:], Y[20:], n_neighbours=7)(X[:20])
-    for x, value in zip(X[:20], values):
-        cosine = [x @ a / np.linalg.norm(x) / np.linalg.norm(a) for a in X[20:]]
-        nearest = sorted(range(len(cosine)), key=lambda i: -cosine[i])[:7]
-        assert np.allclose(value, Y[20:][nearest].mean(axis=0))
-
-
-@pytest.mark.parametrize("fit", [fit_rbf_svm, fit_nearest_neighbours])
-def test_rivals_take_any_length_of_rows_and_rows_of_zeros(fit, rng):
-    X, Y, _ = labelled(rng)
-    Y[:, 1] = True
-    answer = fit(X, Y)
-    scaled = X[:5] * rng.uniform(0.1, 10, size=(5, 1))
-    assert np.allclose(answer(scaled), answer(X[:5]), atol=1e-3)
-    assert np.isfinite(answer(np.zeros((2, X.shape[1])))).all() and (answer(X[:5])[:, 1] == 1).all()

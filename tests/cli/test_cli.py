@@ -173,15 +173,6 @@ def test_odd_names_of_images_are_listed_and_stay_inside(flyannot, chain, tmp_pat
     ]
 
 
-def test_an_unexpected_fault_is_one_line_without_debug(flyannot, chain, monkeypatch):
-    def broken(path):
-        raise ZeroDivisionError("deep inside\nwith a second line")
-
-    monkeypatch.setattr("flyannot.results.show.describe_file", broken)
-    error, fix = check_error(flyannot("show F", F=chain.features), 1)
-    assert error == "unexpected ZeroDivisionError: deep inside" and "--debug" in fix
-
-
 def test_python_shows_the_fix_with_the_error(tmp_path):
     with pytest.raises(InputError) as caught:
         read_images(tmp_path / "nowhere")

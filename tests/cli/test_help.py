@@ -18,7 +18,6 @@ import pytest
 
 from flyannot import __version__
 from flyannot.cli import build_command_table, group
-from flyannot.dataset.synthetic import SynthesizeOptions
 from tests.command_lines import commands_below, contexts_of
 from tests.conftest import ROOT
 from tests.processes import CLI
@@ -88,16 +87,6 @@ def test_the_example_of_a_command_runs(flyannot, workplace, name):
             flyannot(line.removeprefix("flyannot "), code=0)
 
 
-def test_the_example_of_the_group_runs(flyannot, workplace, monkeypatch):
-    drawn = SynthesizeOptions(n_genes=16, max_images=1, stage_range=("4-6",))
-    monkeypatch.setattr("flyannot.pipeline.commands.synthesize.DEMO", drawn)
-    fewer = ["learn-dict.n-atoms=32", "train.min-groups=3"]
-    monkeypatch.setitem(group.context_settings, "default_map", {"run": {"settings": fewer}})
-    for line in group.example:
-        said = flyannot(line.removeprefix("flyannot "), code=0)
-    assert all(row.endswith("done") for row in said.out.splitlines())
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_at_most_ten_options_come_first_and_the_rest_under_more(flyannot, name):
     said = flyannot(f"{name.removeprefix('flyannot')} --help").out
@@ -156,12 +145,6 @@ def test_info_names_versions_processor_folders_and_extras(flyannot, monkeypatch)
     said = flyannot("info")
     assert said.code == 0 and said.err == ""
     assert all(word in said.out for word in (__version__, "processor", "numba", "FLYANNOT_JOBS=3"))
-
-
-def test_what_is_printed_as_a_table_is_printed_as_json_too(flyannot, workplace):
-    shown = json.loads(flyannot("show features.h5 --json").out)
-    assert shown["kind"] == "features" and shown["options"]["pool"]["coder"] == "cd"
-    assert shown["stage_ranges"]["4-6"]["features"]["type"] == "float32"
 
 
 # --- completion ---

@@ -89,26 +89,3 @@ def test_every_wrong_input_is_refused_in_one_line(flyannot, workplace, limited, 
             if kind != "absent":
                 wrong.rmdir() if wrong.is_dir() else wrong.unlink()
     assert not faults, "\n".join(faults)
-
-
-def test_a_term_with_a_comma_is_excluded_in_quotes(flyannot, workplace):
-    terms = Path("embryos/annotations.csv")
-    rows = terms.read_text().splitlines()
-    rows += [row.rpartition(",")[0] + ',"gut, dorsal"' for row in rows[1:] if row.endswith(",pole cell")]
-    terms.write_text("\n".join(rows) + "\n")
-    line = "train features.h5 embryos/annotations.csv --min-groups 3 -o"
-    assert "gut, dorsal" in shown(flyannot, f"{line} m.h5")
-    excluded = "--exclude-terms '\"gut, dorsal\",pole cell'"
-    assert "gut, dorsal" not in shown(flyannot, f"{line} n.h5 {excluded}")
-    assert "up to date" in flyannot(f"{line} n.h5 {excluded}", code=0).err
-    Path("c.toml").write_text(
-        'data-set = "embryos"\noutput = "out"\n[learn-dict]\nn-atoms = 24\n'
-        "[train]\nmin-groups = 3\nexclude-terms = ['\"gut, dorsal\"']\n"
-    )
-    assert flyannot("run c.toml --dry-run", code=0)
-
-
-def shown(flyannot, line):
-    """Run a command that writes a model, and return what is shown of the model."""
-    flyannot(line, code=0)
-    return flyannot(f"show {line.partition(' -o ')[2].split()[0]}", code=0).out

@@ -77,16 +77,6 @@ def test_names_with_and_without_insitu_are_one_file_and_symbols_keep_their_case(
     assert summary == json.loads((flyexpress.folder / "import.json").read_text())
 
 
-def test_one_gene_under_two_names_is_one_group_and_its_terms_are_joined(flyexpress):
-    flyexpress(
-        """Dl,2,lateral,"('1_s.bmp',)"\nCG3619,2,lateral,"('1_s.bmp', '2_s.bmp')"\n""",
-        """Dl,2,"('gap',)"\nCG3619,2,"('gap', 'subset')"\n""",
-    )
-    images = read_images(flyexpress.folder)
-    assert [image.group for image in images] == ["FBgn0000463"] * 2
-    assert read_annotations(flyexpress.folder).terms_of("Dl", "4-6") == {"gap", "subset"}
-
-
 def test_names_unknown_to_the_table_are_one_gene_if_they_share_an_image(flyexpress):
     summary = flyexpress(
         """old,2,lateral,"('1_s.bmp',)"\nnew,2,lateral,"('1_s.bmp',)"\nnew,3,lateral,"('2_s.bmp',)"\n"""

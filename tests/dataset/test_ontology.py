@@ -164,17 +164,6 @@ def obo_of_chain(chain, write):
     return write("\n".join(stanzas), "chain.obo"), {term: f"FBbt:{i}" for i, term in enumerate(terms)}
 
 
-def test_annotate_writes_the_ids_beside_the_terms(own_chain, obo_of_chain, flyannot):
-    obo, ids = obo_of_chain
-    own_chain.predictions.unlink()
-    for more in ("", " --ontology O"):
-        assert flyannot(f"annotate M E -o P --jobs 1{more}", O=obo, **own_chain.words).code == 0
-    rows = rows_of_csv(own_chain.predictions.with_suffix(".csv"))
-    assert all(row["term_id"] == ids[row["term"]] for row in rows)
-    stages = {row["stage_range"]: row["stage_id"] for row in rows}
-    assert stages == {"4-6": "FBdv:4 FBdv:5 FBdv:6", "11-12": ""}
-
-
 def test_exports_carry_the_ids(chain, obo_of_chain, tmp_path, flyannot):
     obo, ids = obo_of_chain
     for to in ("csv", "anndata"):

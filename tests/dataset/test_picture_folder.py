@@ -188,14 +188,6 @@ def test_a_command_names_what_it_leaves_out_and_takes_all_if_asked(flyannot, pic
     assert all(re.search(rf"\b{name}\b", found) for name in ("e0.PNG", "e1", "below/e2.png"))
 
 
-def test_a_run_takes_pictures_in_folders_below_if_asked(flyannot, pictures):
-    line = "run --data-set mine --output out --set select.stage-range=4-6 --step extract"
-    assert "1 folder with 1 picture" in flyannot(line, code=0).err
-    said = flyannot(f"{line} --set select.recursive=true", code=0)
-    assert "4-6: 3 images" in said.err
-    assert "1 picture is there several times, for different genes: e0.PNG (e0), below/e2.png (e2)" in said.err
-
-
 def test_a_picture_whose_row_has_no_stage_range_is_named_by_the_table(flyannot, pictures):
     (pictures / "images.csv").write_text("image,gene,stage_range\ne1,Dl,4-6\ne0.PNG,twi,\n")
     said = flyannot("check mine", code=0)

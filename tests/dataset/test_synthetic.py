@@ -151,6 +151,28 @@ def test_the_anterior_end_is_the_more_pointed_as_in_real_embryos():
     assert np.mean(np.array(skewness) < 0) > 0.85
 
 
+def test_embryos_are_drawn_as_the_sheet_shows_them():
+    """The sheet has means and deviations of blocks; `Image.fromarray(draw_sheet())` renews it."""
+    with Image.open(Path(__file__).with_name("drawn_embryos.png")) as picture:
+        np.testing.assert_allclose(draw_sheet().astype(int), np.asarray(picture), atol=1)
+
+
+def draw_sheet():
+    """Draw embryos of all terms from both sides, a block of 8 x 10 pixels as one, (192, 96, 3)."""
+    sheet = []
+    for seed, stage_range in enumerate(STAGE_RANGES):
+        terms = dict.fromkeys(render.TERMS[stage_range], 0.4)
+        drawn = [
+            render.render_embryo(stage_range, terms, np.random.default_rng([seed, k]), **look)
+            for k, look in enumerate(({}, {"view": "dorsal"}, {"part": 3}))
+        ]
+        blocks = [one.astype(float).reshape(16, 8, 32, 10, 3) for one in drawn]
+        means = np.hstack([one.mean(axis=(1, 3)) for one in blocks])
+        deviations = np.hstack([one.std(axis=(1, 3)) for one in blocks])
+        sheet += [means, 4 * deviations]
+    return np.rint(np.clip(np.vstack(sheet), 0, 255)).astype(np.uint8)
+
+
 def test_a_gene_stains_its_own_part_of_a_region_in_all_its_images():
     @cache
     def stain(part, seed, name="ventral nerve cord"):

@@ -22,8 +22,6 @@ from flyannot.images.options import ExtractOptions, sorted_patch_sizes
 from flyannot.images.sift import mirror_descriptors
 from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.learning.samples import PatchSamples
-from flyannot.results.explain import explain
-from flyannot.terms.explain import draw_smooth_maps
 from tests.planted_samples import unit_rows
 from tests.small_embryos import LEARN, STAGE_RANGES, Chain, make, make_files
 
@@ -150,22 +148,6 @@ def test_every_file_says_how_it_was_made_and_fits_it(made):
     with open_stored_file(made.features) as stored:
         n_atoms, width = (stored.datasets("4-6")[n].shape for n in ("D", "features"))
         assert width[1] == 2 * 5 * n_atoms[0]
-
-
-def test_contributions_of_patches_of_all_sizes_add_up_to_the_prediction(made):
-    with open_stored_file(made.predictions) as stored:
-        for answer in explain(made.model, read_images(made.embryos)):
-            g = stored.read_array(answer.stage_range, "group_name").index(answer.group)
-            j = stored.read_array(answer.stage_range, "term").index(answer.term)
-            value = stored.read_array(answer.stage_range, "decision_value")[g, j]
-            assert answer.split.total == pytest.approx(value, rel=1e-6)
-            assert answer.split.value == pytest.approx(value, rel=1e-9)
-            described = [image.described for image in answer.images]
-            spreads = (draw_smooth_maps([answer.split], i, d) for i, d in enumerate(described))
-            spread = sum(map(np.sum, spreads))
-            assert spread == pytest.approx(answer.split.contribution.sum(), abs=1e-9)
-            sides_px = np.concatenate([of_image.patch_px for of_image in described])
-            assert len(set(sides_px.tolist())) == 2
 
 
 def test_other_options_make_other_files_and_too_few_patches_none(made, tmp_path):

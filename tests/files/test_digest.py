@@ -2,12 +2,10 @@
 
 import hashlib
 import os
-from collections import Counter
 
 import pytest
 
 from flyannot.base.errors import InputError
-from flyannot.dataset.folder import read_images
 from flyannot.files import digest
 from flyannot.files.digest import (
     add_digest,
@@ -19,7 +17,6 @@ from flyannot.files.digest import (
 )
 from flyannot.files.hdf5 import header
 from flyannot.files.hdf5.reading import verify_stored_file
-from tests.small_embryos import write_configuration
 
 SETTLED_S = digest._SETTLED_S
 
@@ -103,16 +100,6 @@ def test_a_dict_proves_its_own_digest_in_any_order_of_its_keys():
         nested = [nested]
     for changed in (value, signed | {"a": "e"}, signed | {"a": "\ud800"}, signed | {"a": nested}):
         assert not matches_own_digest(changed)
-
-
-def test_a_run_reads_every_image_once(chain, flyannot, tmp_path, watched):
-    config = write_configuration(tmp_path, images="[extract]\nstride-px = 32\n")
-    flyannot("run C --data-set E", C=config, E=chain.embryos, code=0)
-    images = Counter(str(name) for name in watched if str(name).endswith(".png"))
-    assert len(images) == len(read_images(chain.embryos))
-    sizes = Counter(map(os.path.getsize, images))
-    # Before the steps, files of one size are compared.
-    assert all(n == 1 or n == 2 and sizes[os.path.getsize(name)] > 1 for name, n in images.items())
 
 
 @pytest.mark.parametrize("kind", ["descriptors", "features", "model", "predictions"])

@@ -6,6 +6,7 @@ import os
 import re
 import time
 import zipfile
+from contextlib import nullcontext
 
 import numpy as np
 import openpyxl
@@ -255,6 +256,14 @@ def test_only_the_elements_of_one_row_are_counted(tmp_path, monkeypatch):
     path = workbook(tmp_path / "t.xlsx", ["gene", "term"], *[["Dl", "gap"]] * 99)
     monkeypatch.setattr(workbooks, "_MAX_ELEMENTS", 50)
     assert len(list(read_table(path, ("gene", "term")))) == 99
+
+
+@pytest.mark.parametrize("most", [5, 6])
+def test_a_sheet_has_no_more_letters_than_are_allowed(tmp_path, monkeypatch, most):
+    monkeypatch.setattr(workbooks, "unpacked_size_limit", lambda path, most_bytes: most)
+    path = workbook(tmp_path / "t.xlsx", ["gene", "term"])
+    with nullcontext() if most == 6 else pytest.raises(InputError, match="more than 5 letters"):
+        assert list(workbooks._first_rows(path, [("t", [(1, ["abc", "def"])])])) == [(1, ["abc", "def"])]
 
 
 def test_a_column_that_may_be_missing_does_not_name_the_header(images_csv):

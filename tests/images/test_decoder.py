@@ -75,14 +75,6 @@ def test_a_plane_that_a_table_names_must_exist_in_every_format(suffix, tmp_path)
         np.testing.assert_array_equal(read_picture(f"{path}#z=1", ("z=5",)), GREY)
 
 
-def test_a_small_copy_beside_the_picture_is_no_second_picture(tmp_path):
-    path = tmp_path / "a.tif"
-    with tifffile.TiffWriter(path) as file:
-        file.write(GREY, metadata=None)
-        file.write(GREY[::4, ::4].copy(), subfiletype=1, metadata=None)
-    np.testing.assert_array_equal(read_picture(path), GREY)
-
-
 def test_grey_samples_beside_each_other_are_channels(tmp_path):
     path = tmp_path / "a.tif"
     for layout, axis in (("separate", 0), ("contig", 2)):

@@ -127,19 +127,6 @@ def test_one_picture_needs_no_choice_and_is_read_as_any_other(tmp_path):
     np.testing.assert_array_equal(read_picture(tmp_path / "grey.ome.tif"), colours[..., 0])
 
 
-@pytest.mark.parametrize("bits", [None, 11])
-@pytest.mark.parametrize(("brighter", "white"), [(1, 4095), (4, 16383), (20, 65535)])
-def test_where_nothing_is_said_or_a_level_is_above_it_a_camera_that_holds_the_levels_is_taken(
-    bits, brighter, white, tmp_path
-):
-    planes = brighter * stack()
-    path = ome_tiff(tmp_path / "a.ome.tif", planes, bits=bits)
-    level = read_picture(path, ("z=2", "channel=2"))[0, 0]
-    assert level == pytest.approx(brighter * SECOND_Z_AND_CHANNEL * 255 / white)
-    tifffile.imwrite(tmp_path / "plain.tif", planes[1, 1])
-    assert read_picture(tmp_path / "plain.tif")[0, 0] == level
-
-
 def test_scenes_are_counted_from_one(tmp_path):
     left, right = embryo(), 255 - embryo()
     path = czi(tmp_path / "a.czi", [left, right])

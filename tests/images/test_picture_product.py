@@ -31,7 +31,7 @@ def largest_difference(case):
     is_exact = case.bits in UP_TO_BYTE and case.colour not in MIXED
     if is_exact and not CONTAINERS[case.container].is_lossy:
         return 0.51
-    return 1.51 if case.bits == "5" else 1.01
+    return 1.01
 
 
 def read_difference(path, case, planes):

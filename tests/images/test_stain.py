@@ -107,6 +107,17 @@ def test_a_drawn_pattern_read_back_is_the_pattern_but_for_its_stretch(rng):
             assert np.corrcoef(found, extract_pattern(redraw_as_pattern(drawn)))[0, 1] > 0.98
 
 
+def test_a_pattern_is_the_darkness_of_blocks_from_a_pale_one_to_a_dark_one(rng):
+    mask = ellipse_mask()
+    assert mask.sum(axis=1).tolist() == [12, 20, 24, 27, 29, 30, 32, 32, 32, 32, 30, 28, 26, 23, 18, 10]
+    for grey in (rng.uniform(0, 255, STANDARD_PX), np.kron(rng.uniform(0, 255, (16, 32)), np.ones((8, 10)))):
+        darkness = 1 - grey.reshape(16, 8, 32, 10).mean(axis=(1, 3)) / 255
+        blocks = np.array([darkness[i, j] for j in range(32) for i in range(16) if mask[i, j]])
+        pale, dark = np.percentile(blocks, [5, 98])
+        expected = np.clip((blocks - pale) / max(dark - pale, 0.15), 0, 1)
+        np.testing.assert_allclose(extract_pattern(grey), expected, atol=1e-12)
+
+
 def test_patterns_are_drawn_as_ndimage_draws_them(rng):
     grid, mask = np.zeros((16, 32)), ellipse_mask()
     outside = ndimage.distance_transform_edt(~mask, return_distances=False, return_indices=True)

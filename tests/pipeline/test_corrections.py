@@ -230,16 +230,3 @@ def test_an_adapted_model_has_all_terms_and_says_from_which_model(flyannot, desk
     assert "the model had learned from" in said.out
     line = f"evaluate features.h5 {TERMS} --corrections corrections.csv --model adapted.h5"
     assert "base model" in flyannot(line, code=2).err, "the scores would be of a model that was not adapted"
-
-
-def test_features_of_pictures_are_made_in_the_way_of_a_model(flyannot, desk):
-    flyannot("pool embryos model.h5 -o pooled.h5", code=0)
-    with open_stored_file("pooled.h5") as pooled, open_stored_file("features.h5") as features:
-        for s in features.stage_ranges:
-            names = pooled.read_array(s, "image"), features.read_array(s, "image")
-            assert names[0] == names[1]
-            assert (pooled.read_array(s, "features") == features.read_array(s, "features")).all()
-    flyannot(f"train pooled.h5 {TERMS} --adapt model.h5 -o adapted.h5", code=0)
-    flyannot("pool descriptors.h5 dictionary.h5 --grid 1x1 -o other.h5", code=0)
-    said = flyannot(f"train other.h5 {TERMS} --adapt model.h5 -o no.h5", code=65)
-    assert "in another way" in said.err and "flyannot pool PICTURES" in said.err

@@ -104,13 +104,6 @@ def test_train_says_in_one_line_per_stage_range_what_is_weak(flyannot, desk):
     assert "untested" in " ".join(said)
 
 
-def test_a_dictionary_of_few_patches_an_atom_is_remarked_on(flyannot, desk):
-    line = "learn-dict descriptors.h5 --stage-range 4-6 --max-patches 300 --n-epochs 1"
-    said = flyannot(f"{line} -o d.h5 --n-atoms 40", code=0).err
-    assert "4-6: 7.5 patches per atom" in said and "--n-atoms 30" in said
-    assert "patches per atom" not in flyannot(f"{line} -o e.h5 --n-atoms 30", code=0).err
-
-
 def test_a_dictionary_is_learned_from_enough_patches(flyannot, chain, desk, monkeypatch):
     """Check that "all" is stored as older versions stored it, so that what they made is not outdated."""
     monkeypatch.setattr(options, "ENOUGH_PATCHES", 400)
@@ -128,18 +121,6 @@ def test_a_dictionary_is_learned_from_enough_patches(flyannot, chain, desk, monk
         assert most == (400 if given == "descriptors.h5" else "all")
 
 
-def test_images_of_a_stage_range_unknown_to_the_model_are_left_out_and_said(flyannot, own_chain, monkeypatch):
-    """Check that the exit code is 0, because no image was skipped for a fault."""
-    monkeypatch.chdir(own_chain.folder)
-    table = own_chain.embryos / "images.csv"
-    table.write_text(table.read_text().replace(",11-12,", ",7-8,"))
-    n_images = sum(image.stage_range == "7-8" for image in read_images(own_chain.embryos))
-    said = flyannot("annotate model.h5 embryos -o p.h5 --jobs 1", code=0).err
-    assert not Path("failures.csv").exists()
-    assert f"7-8: {n_images} images were left out, because the model has no term for this stage range" in said
-    assert {row["stage_range"] for row in rows_of_csv("p.csv")} == {"4-6"}
-
-
 def test_images_that_the_page_does_not_show_are_listed_with_the_reason(flyannot, own_chain, monkeypatch):
     monkeypatch.chdir(own_chain.folder)
     table = own_chain.embryos / "images.csv"
@@ -152,24 +133,6 @@ def test_images_that_the_page_does_not_show_are_listed_with_the_reason(flyannot,
     page = Path("page.html").read_text()
     assert "images.csv: new.png: not among the images of this run" in page
     assert f"images.csv: {first.name}" not in page
-
-
-def test_quality_warnings_stand_beside_every_prediction_with_the_image_name(flyannot, own_chain, monkeypatch):
-    monkeypatch.chdir(own_chain.folder)
-    groups = {}
-    for image in read_images(own_chain.embryos):
-        if image.stage_range == "4-6":
-            groups.setdefault(image.gene, []).append(image)
-    alone, several = (next(g for g in groups.values() if (len(g) > 1) == many) for many in (False, True))
-    for image in (alone[0], several[0]):  # of one pale grey level, on white
-        pixels = np.full(Image.open(image.path).size[::-1], 255, np.uint8)
-        pixels[40:90, 60:260] = 250
-        Image.fromarray(pixels).save(image.path)
-    flyannot("annotate model.h5 embryos -o p.h5 --stage-range 4-6 --jobs 1", code=0)
-    found = {row["gene"]: row["quality_warnings"] for row in rows_of_csv("p.csv")}
-    assert found.pop(alone[0].gene).startswith("low contrast, unlike the images")
-    assert found.pop(several[0].gene).startswith(f"{several[0].name}: low contrast, unlike the images")
-    assert "with a quality warning" in flyannot("show p.h5").out
 
 
 @pytest.mark.filterwarnings("error")
@@ -194,18 +157,6 @@ def test_a_run_of_too_few_genes_makes_its_report_and_does_not_look_like_success(
         said = flyannot("run C --set evaluate.folds=5", C=config)
         assert said.code == 1 and "nothing could be evaluated: 7 genes" in said.err.splitlines()[-2]
         assert (tmp_path / "results" / "report.html").is_file() and "report.html" in said.err.splitlines()[-3]
-
-
-def test_an_answer_can_be_chosen_otherwise(flyannot, desk):
-    """Check that a larger sensitivity gives lower thresholds, also in the table."""
-    thresholds = []
-    train = f"train features.h5 {TERMS} -o m.h5 --min-groups 4 --inner-folds 2 --stage-range 4-6 --force"
-    for point in ("sensitivity=1", "precision=1"):
-        flyannot(f"{train} --operating-point {point}", code=0)
-        flyannot("annotate m.h5 embryos -o p.h5 --stage-range 4-6 --force", code=0)
-        thresholds.append({row["term"]: float(row["threshold"]) for row in rows_of_csv("p.csv")})
-    low, high = thresholds
-    assert all(low[term] <= high[term] for term in low) and any(low[term] < high[term] for term in low)
 
 
 def test_genes_that_are_enough_but_not_in_every_fold_are_explained_as_that():

@@ -1,6 +1,5 @@
 """Tests of outputs in parts, and of files of one kind that count as one input."""
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,6 @@ from flyannot.base.errors import DataError
 from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import SCHEMAS
-from flyannot.files.text_files import open_regular_file
-from flyannot.images import embryo
 from flyannot.pipeline.engine import parts
 from flyannot.pipeline.engine.parts import parts_folder, select_share
 from flyannot.pipeline.engine.task import Execution, run_task_share
@@ -62,29 +59,6 @@ def test_parts_that_several_jobs_make_are_joined_to_what_one_makes(chain, tmp_pa
     assert make(task_of(chain, name, out)).made
     assert out.read_bytes() == whole.read_bytes() and not parts_folder(out).exists()
     assert not run_task_share(task_of(chain, name, out), (1, N), ONCE), "it is up to date"
-
-
-@pytest.mark.parametrize("name", ["descriptors", "features of images", "predictions"])
-def test_a_command_opens_each_picture_once_and_a_job_only_its_own(chain, tmp_path, name, monkeypatch):
-    read = Counter()
-
-    def counted(path):
-        read[path] += 1
-        return open_regular_file(path)
-
-    monkeypatch.setattr(embryo, "open_regular_file", counted)
-    monkeypatch.setattr(parts, "IMAGES_PER_PART", 7)
-    images = read_images(chain.embryos)[::3]
-    for _ in ("fresh", "again"):
-        read.clear()
-        make(task_of(chain, name, tmp_path / "out.h5", images))
-        assert read == Counter(image.file for image in images)
-    n_of_jobs = []
-    for number in range(1, N + 1):
-        read.clear()
-        run_task_share(task_of(chain, name, tmp_path / "parts.h5", images), (number, N), ONCE)
-        n_of_jobs.append(read.total())
-    assert sum(n_of_jobs) == len(images) and 0 < max(n_of_jobs) < len(images)
 
 
 @pytest.mark.parametrize("name", ["descriptors", "features of images", "predictions"])

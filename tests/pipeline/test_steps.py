@@ -14,7 +14,6 @@ from threadpoolctl import threadpool_info
 
 from flyannot.base.errors import DataError, FlyannotError, InputError
 from flyannot.dataset.folder import read_images, write_images_csv
-from flyannot.dataset.images import read_named_images
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.header import content_digest
 from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
@@ -156,22 +155,6 @@ def test_the_winner_of_every_feature_explains_it_exactly(chain):
             assert (values[~won] == 0).all() and won.any()
 
 
-def test_an_unreadable_image_is_listed_and_the_others_are_done(own_chain):
-    images = read_images(own_chain.embryos)
-    broken, missing = images[3].path, images[70].path
-    broken.write_bytes(broken.read_bytes()[:200])
-    missing.unlink()
-    for is_made in (True, False):
-        outcome = make(own_chain.task("descriptors", images=images), force=True)
-        assert outcome.made == is_made
-        assert sorted(name for name, _ in outcome.failures) == sorted([images[3].name, images[70].name])
-        reasons = " ".join(reason for _, reason in outcome.failures)
-        assert str(broken) in reasons and str(missing) in reasons
-    with open_stored_file(own_chain.descriptors) as stored:
-        kept = [name for s in stored.stage_ranges for name in stored.read_array(s, "image")]
-    assert sorted(kept) == sorted({i.name for i in images} - {images[3].name, images[70].name})
-
-
 def test_a_picture_of_noise_is_described_and_named_and_gets_no_terms(own_chain, rng):
     images = read_images(own_chain.embryos)
     odd = next(image for image in images if image.stage_range == "4-6")
@@ -277,24 +260,6 @@ def test_a_model_needs_nothing_else(own_chain, chain):
     own_chain.annotations.unlink()
     make(own_chain.task("predictions"))
     assert own_chain.predictions.read_bytes() == chain.predictions.read_bytes()
-
-
-def test_plain_folders_and_single_images_are_annotated_one_by_one(chain, tmp_path):
-    pictures = [i.path for i in read_images(chain.embryos) if i.stage_range == "4-6"][:3]
-    folder = tmp_path / "plain"
-    folder.mkdir()
-    for path in pictures:
-        shutil.copy(path, folder)
-    found = []
-    for number, named in enumerate([[folder], [folder / path.name for path in pictures]]):
-        out = tmp_path / f"{number}.h5"
-        make(chain.task("predictions", out, images=read_named_images(named, "stage 4–6")))
-        rows = rows_of_csv(out.with_suffix(".csv"))
-        assert {row["stage_range"] for row in rows} == {"4-6"} and {row["gene"] for row in rows} == {""}
-        names = {row["image"].split("/")[-1] for row in rows}
-        assert names == {path.name for path in pictures}
-        found.append({(r["image"].split("/")[-1], r["term"]): r["decision_value"] for r in rows})
-    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -45,16 +45,6 @@ def view(browser, mapped):
         yield opened
 
 
-_IN_THE_MIDDLE = """all => {
-    const box = document.getElementById("patterns-map").getBoundingClientRect();
-    const far = (one) => {
-        const at = one.getBoundingClientRect();
-        return Math.hypot(at.x + 40 - box.x - box.width / 2, at.y + 16 - box.y - box.height / 2);
-    };
-    return all.toSorted((a, b) => far(a) - far(b))[0].dataset.place;
-}"""
-
-
 def legend(view):
     return view.inner_text("#patterns-legend").replace("\n", " ")
 
@@ -119,23 +109,6 @@ def test_the_map_is_used_by_keyboard(view):
     view.locator(f'#gene[data-key="4-6.{here.split(",")[0]}"]').wait_for()
 
 
-def test_the_map_is_dragged_and_that_opens_nothing(view):
-    view.click("#patterns-nearer")
-    until(view, "document.getElementById('patterns-map').classList.contains('near')")
-    number = view.locator("[data-place]").evaluate_all(_IN_THE_MIDDLE)
-    link, address = view.locator(f"[data-place='{number}']"), view.url
-    before = link.bounding_box()
-    x, y = before["x"] + 40, before["y"] + 16
-    view.mouse.move(x, y)
-    view.mouse.down()
-    view.mouse.move(x + 10, y - 4, steps=2)
-    view.mouse.move(x + 30, y - 20, steps=3)
-    view.mouse.up()
-    place = f"document.querySelector(\"[data-place='{number}']\").getBoundingClientRect()"
-    until(view, f"{place}.x > {before['x']}")
-    assert view.url == address
-
-
 def test_a_group_is_shown_on_the_map(browser, mapped):
     with shown(browser, mapped) as view:
         group = view.locator("#gene")
@@ -152,14 +125,6 @@ def test_axe_finds_no_fault_in_the_map_of_a_run(browser, page, width):
         view.locator("#patterns-card img").wait_for()
         assert violations_in_light_and_dark(view) == []
         assert view.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_a_run_without_features_has_no_map_and_nothing_alike(run, tmp_path, flyannot):
-    copy = run.copied_to(tmp_path / "copy")
-    copy.features.unlink()
-    assert flyannot("report R", R=copy.folder).code == 0
-    text = (copy.folder / "report.html").read_text()
-    assert 'id="patterns"' not in text and "Look-alikes" not in text
 
 
 def test_every_group_has_the_most_similar_others_and_what_their_curators_said(run):

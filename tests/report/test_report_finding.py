@@ -163,19 +163,6 @@ def test_the_order_of_scores_is_in_the_address_too_and_atoms_are_folded_away(bro
         assert view.locator("#scores-table th[aria-sort=descending]").inner_text().startswith("AUC")
 
 
-def test_the_auc_is_seen_on_a_narrow_screen(browser, page, four):
-    for path, place, auc in (
-        (page, "#scores-table tbody tr:visible td.number", r"[01]\.\d\d$"),
-        (four, "#gene .support", r"(?s).*AUC"),
-    ):
-        with shown(browser, path, width=400) as view:
-            if path == four:
-                view.locator(LINES).first.click()
-            cell = view.locator(place).first
-            box = cell.bounding_box()
-            assert re.match(auc, cell.inner_text()) and 0 <= box["x"] <= 400 - box["width"]
-
-
 _RIGHTS = "all => all.map((one) => one.getBoundingClientRect().right)"
 _COLOURS = "getComputedStyle(document.querySelector('.bar i')).printColorAdjust"
 
@@ -192,19 +179,6 @@ def test_on_paper_colours_stay_tables_fit_and_what_is_left_out_is_said(browser, 
         n = view.evaluate("JSON.parse(document.getElementById('index').textContent).groups.length")
         view.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert view.locator(f"{LINES}:visible").count() == n, "every gene"
-
-
-@pytest.mark.parametrize("width", [1280, 400])
-def test_the_search_and_the_first_gene_are_on_the_first_screen(browser, page, width):
-    with shown(browser, page, width=width, height=800) as view:
-        search, first, gene = (
-            view.locator(p).first.bounding_box() for p in ("#groups-search", LINES, "#gene")
-        )
-        assert search["y"] < first["y"] < (320 if width == 1280 else 170)
-        if width == 1280:
-            assert gene["x"] > first["x"] + first["width"] and gene["y"] < 800
-        else:
-            assert gene is None
 
 
 def test_on_a_phone_a_gene_takes_the_screen_until_one_goes_back(browser, page):

@@ -303,30 +303,6 @@ def test_a_curator_decides_on_the_page_and_takes_it_back(view, tmp_path):
     assert verdict(view, "midgut") == "unsure" and "withdrawn; to decide" in view.inner_text("#review-said")
 
 
-def test_all_terms_to_decide_are_counted_and_the_keys_go_from_one_to_the_next(view, tmp_path):
-    terms = ["pole cell", "midgut", "gap", "brain primordium", "posterior"]  # two are on no list of the model
-    both = [f"{gene},4-6,{t},{v},2026-01-03" for gene in ("Dl", "hb") for t in terms for v in VERDICTS[:2]]
-    rows = [f"{row},{'ab'[k % 2]}" for k, row in enumerate(both)]
-    (tmp_path / "two.csv").write_text("\n".join([f"{','.join(NEEDED)},curator", *rows]))
-    assert "curators disagree on 10 terms" in take_in(view, tmp_path / "two.csv")
-    view.select_option("#groups-which", "contested")
-    view.locator(LINES, has_text="5 to decide").first.wait_for()
-    line = view.locator(LINES).first.inner_text()
-    assert genes(view) == ["Dl", "hb"]
-    assert all(name in line for name in terms)
-    view.evaluate("document.activeElement.blur()")
-    decided = []
-    for gene in genes(view):
-        view.locator(f'#gene[data-key="4-6.{gene}"] tr.at').wait_for()
-        for _ in terms:
-            decided.append(focused(view))
-            view.keyboard.press("a")
-        assert "press j for the next gene" in view.inner_text("#review-said")
-        view.keyboard.press("j")
-    assert sorted(decided) == sorted(2 * terms)
-    assert "to decide" not in view.locator(LINES).first.inner_text() and not violations(view)
-
-
 def test_terms_that_were_not_predicted_are_added(view):
     group = view.locator("#gene")
     group.locator(".another").fill("Brain Primordium")
@@ -429,18 +405,6 @@ def test_a_review_by_keyboard(view):
     cell(view, "pole cell", "4-6.en").locator("button").first.focus()
     view.keyboard.press("r")
     assert verdict(view, "pole cell", "4-6.en") is None, "switched off"
-
-
-def test_what_is_not_reviewed_yet_is_found(view):
-    press(view, "pole cell", "accept")
-    press(view, "midgut", "accept")
-    press(view, "=odd, term", "accept")
-    view.select_option("#groups-which", "open")
-    assert view.inner_text("#groups-count") == "3 of 4 groups"
-    view.select_option("#groups-which", "reviewed")
-    assert view.inner_text("#groups-count") == "1 of 4 groups"
-    view.fill("#groups-search", "no such")
-    assert view.inner_text("#groups-count") == "no genes found"
 
 
 def test_a_verdict_without_a_name_asks_for_it_once(browser, pages, tmp_path):

@@ -2,10 +2,12 @@
 
 import tracemalloc
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from flyannot.sparse import data_parallel
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.data_parallel import (
     LearningPlan,
@@ -13,6 +15,7 @@ from flyannot.sparse.data_parallel import (
     average_atoms,
     begin_next_epoch,
     draw_initial_state,
+    has_converged,
     initial_shared_atoms,
     learn_in_rounds,
     plan_rounds,
@@ -285,3 +288,20 @@ def test_learning_ends_where_twice_the_patches_gain_less_than_tol(X):
     assert len(short) < len(whole)
     assert has_small_gain(short, 0.02)
     assert len(learned(source, 10, plan_of(4, 4, tol=0.0))[-1].records) >= len(short)
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_learning_may_end_once_its_atoms_have_seen_enough(missing):
+    n_seen = 3 * data_parallel._BEGUN_PER_ATOM - missing
+    records = [
+        SimpleNamespace(n_visits=n, epoch=1, objective=1.0, objective_stored=1.0)
+        for n in (n_seen, 2 * n_seen)
+    ]
+    progress = SimpleNamespace(records=records, atoms=SimpleNamespace(D=np.eye(3), n_visits=2 * n_seen))
+    assert has_converged(progress, plan_of(tol=0.1)) == (not missing)
+
+
+def test_samples_are_drawn_from_units_that_hold_four_times_as_many(rng):
+    units, rows = data_parallel._draw_rows(np.full(5000, 10), 3000, rng)
+    assert len(units) == len(set(units)) == len(rows) == 4 * 3000 / 10
+    assert sum(map(len, rows)) == 3000 and all((np.diff(row) > 0).all() for row in rows)

@@ -13,14 +13,10 @@ from flyannot.sparse.learners.dssc import (
     gradient_weight,
     step_fraction,
 )
-from flyannot.sparse.objective import objective
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.twin_dssc import TwinDSSC
 
 LAM = 0.15
-CONSTANT = {"rho": 1.0, "gamma": 1.0, "delay": 1e30}
-FROZEN = {"rho": 1.0, "gamma": 1e-15, "delay": 1e30}  # the dictionary as good as stands still
-
 each_surrogate = pytest.mark.parametrize("surrogate", SURROGATES)
 
 
@@ -94,17 +90,6 @@ def test_schedules_meet_the_conditions_of_the_theorems(delay):
     first = np.arange(1000)
     for schedule in (gradient_weight(first, options), step_fraction(first, options)):
         assert schedule[0] == 1 and (np.diff(schedule) < 0).all()
-
-
-def test_no_proximal_step_of_a_code_raises_its_objective(rng):
-    X, _ = planted(100, 60, 32, 4, rng)
-    D = unit_rows(X[:50] + 2.0 * X[0])  # far from orthogonal: a large eigenvalue
-    previous = 0.5 * (X**2).sum(axis=1)
-    learner = DSSC(D, len(X), lam=LAM, surrogate="proximal", **FROZEN)
-    for step in range(30):
-        values = objective(X, D, run(learner, X, step + 1, first_epoch=step).codes(), LAM)
-        assert (values <= previous + 1e-12).all()
-        previous = values
 
 
 def test_the_curvature_of_codes_bounds_the_largest_eigenvalue_as_the_dictionary_moves(rng):

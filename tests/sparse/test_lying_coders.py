@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from flyannot import SparseCoder
 from flyannot.base.errors import FlyannotError
 from flyannot.sparse.coders import CODERS, verified
 from flyannot.sparse.coders.blocks import Codes
@@ -56,13 +55,11 @@ def split(Z):
 
 LIES = {  # what a coder answers, and the words that say what was wrong
     "zeros": (lambda samples, Z: Codes(0 * Z, no_gaps(Z)), "wrong duality gaps"),
-    "half the code": (lambda samples, Z: Codes(0.5 * Z, no_gaps(Z)), "wrong duality gaps"),
     "each atom twice": (lambda samples, Z: Codes(2 * split(Z), no_gaps(Z)), "wrong duality gaps"),
     "gaps of 0": (lambda samples, Z: Codes(0.98 * Z, no_gaps(Z)), "wrong duality gaps"),
     "gaps below 0": (lambda samples, Z: Codes(0 * Z, no_gaps(Z) - np.inf), "wrong duality gaps"),
     "huge": (lambda samples, Z: Codes(with_entries(Z, 1e20), no_gaps(Z)), "wrong duality gaps"),
     "NaN": (lambda samples, Z: Codes(with_entries(Z, np.nan), no_gaps(Z)), "codes that are not finite"),
-    "NaN, no gaps": (lambda samples, Z: Codes(with_entries(Z, np.nan), None), "codes that are not finite"),
     "infinite": (lambda samples, Z: Codes(with_entries(Z, -np.inf), None), "codes that are not finite"),
     "samples made long": (grown, "wrong duality gaps"),
 }
@@ -84,7 +81,6 @@ NONSENSE = {  # what is refused
     "other samples": lambda Z: Codes(Z[1:], no_gaps(Z)),
     "other atoms": lambda Z: Codes(Z[:, 1:], no_gaps(Z)),
     "a dense array": lambda Z: Codes(Z.toarray(), no_gaps(Z)),
-    "columns": lambda Z: Codes(Z.tocsc(), no_gaps(Z)),
     "integers": lambda Z: Codes(Z.astype(int), no_gaps(Z)),
     "another type": lambda Z: Codes(Z.astype(np.longdouble), None),
     "too few gaps": lambda Z: Codes(Z, no_gaps(Z)[1:]),
@@ -229,14 +225,6 @@ def test_short_calls_are_checked_from_time_to_time_and_each_after_a_lie(samples,
         honest.codes(X[1:2], D, LAM)
 
 
-def test_the_estimator_mends_and_says_it(samples, monkeypatch):
-    X, D = samples
-    monkeypatch.setitem(CODERS.import_paths, "liar", f"{__name__}:zeros")
-    with pytest.warns(WrongCodesWarning, match="lie returned wrong duality gaps"):
-        Z = SparseCoder(D, coder="liar", alpha=LAM, tol=1e-8).fit(X).transform(X)
-    np.testing.assert_allclose(Z, SparseCoder(D, alpha=LAM, tol=1e-8).fit(X).transform(X), atol=1e-3)
-
-
 def lie(samples, lam, **rules):
     return Codes(0 * CODERS["cd"].solve(samples, lam, **rules).Z, np.zeros(len(samples.X)))
 
@@ -253,16 +241,11 @@ class Liar:
     def __call__(self, *samples_and_lam, **rules):
         return lie(*samples_and_lam, **rules)
 
-    def method(self, *samples_and_lam, **rules):
-        return lie(*samples_and_lam, **rules)
-
 
 LYING_CALLABLES = {
     "a function": (lie, "lie"),
     "a partial": (partial(lie), "lie"),
-    "a partial of a partial": (partial(partial(lie, tol=1e-3)), "lie"),
     "a partial of an instance": (partial(Liar()), "Liar"),
-    "a bound method": (Liar().method, "Liar.method"),
     "an instance": (Liar(), "Liar"),
     "a lambda": (lambda *samples_and_lam, **rules: lie(*samples_and_lam, **rules), "<lambda>"),
     "a wrapper of a trusted coder": (wraps(CODERS["cd"].solve)(lambda *a, **k: lie(*a, **k)), "encode"),

@@ -49,14 +49,6 @@ def test_stored_codes_are_those_of_the_last_visit(rng):
     assert (after[untouched] != before[untouched]).nnz == 0
 
 
-def test_an_atom_that_is_never_used_stays_as_it_is(rng):
-    X = rng.normal(size=(60, 12))
-    D = unit_rows(rng.normal(size=(6, 12)))
-    D[2] = 0.0
-    kept = visit(OL(D, 60, lam=LAM, batch_size=10), X, np.arange(60))
-    assert (kept.D[2] == 0).all()
-
-
 def test_ol_refuses_missing_values(rng):
     X, _ = planted(10, 4, 8, 3, rng)
     X[3, 2] = np.nan

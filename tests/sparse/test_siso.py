@@ -45,17 +45,6 @@ def solve(X, D, lam, *, max_sweeps=1000, start=None, **rules):
     return siso.encode.solve(validate_samples(X, D, lam), lam, **rules)
 
 
-def test_no_atom_of_the_active_set_joins_again(rng):
-    _, D = crowded(rng)
-    r = rng.normal(size=D.shape[1])
-    q = np.abs(D @ r)
-    active = np.sort(np.argsort(-q)[:50:2])
-    largest, (best,) = siso.largest_correlations(D, r[None], 0.1, 20, [active])
-    expected = [k for k in np.lexsort((np.arange(len(q)), -q)) if k not in active and q[k] > 0.1][:20]
-    assert best.tolist() == expected
-    assert np.isclose(largest[0], q.max())
-
-
 def test_the_objective_never_rises_from_the_codes_to_begin_from_and_gaps_are_as_stated(rng):
     X, D = crowded(rng, n_samples=40)
     start = sp.random(len(X), len(D), density=0.02, random_state=np.random.default_rng(1), format="csr")

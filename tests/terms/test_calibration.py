@@ -6,7 +6,6 @@ import pytest
 from flyannot.terms.calibration import choose_threshold, fit_platt
 from flyannot.terms.metrics import confusion_counts
 from flyannot.terms.options import BALANCED
-from tests.small_embryos import rows_of_csv
 
 
 def test_calibration_is_monotone_and_right_on_average(rng):
@@ -80,28 +79,6 @@ def test_a_threshold_gives_what_is_wanted_and_as_much_of_the_other_as_any_that_d
             assert found[what] >= wanted and found["tp"] == max(one["tp"] for one in fitting)
         else:
             assert found[what] >= wanted and found["fp"] == min(one["fp"] for one in fitting)
-
-
-def answer_of(row):
-    """Return the answer of a row of predictions.csv, from its numbers."""
-    probability, threshold = float(row["probability"]), float(row["threshold"])
-    return "undetermined" if probability == threshold else "yes" if probability > threshold else "no"
-
-
-def test_what_is_near_the_threshold_is_left_open(flyannot, chain, tmp_path):
-    """Widen the margin: more answers are left open, and the others do not change."""
-    tables = []
-    for width in ("0", "0.05", "1"):
-        named = {"M": chain.model, "E": chain.embryos, "O": tmp_path / f"{width}.h5"}
-        flyannot(f"annotate M E -o O --abstain-margin {width}", **named, code=0)
-        rows = rows_of_csv(tmp_path / f"{width}.csv")
-        tables.append([row["answer"] for row in rows])
-        if width == "0":  # then only where nothing was learned
-            assert all(answer_of(row) == row["answer"] for row in rows)
-    plain, some, every = tables
-    assert {"yes", "no"} <= set(plain) and set(every) == {"undetermined"}
-    assert 0 < some.count("undetermined") < len(some)
-    assert all(one in (two, "undetermined") for one, two in zip(some, plain))
 
 
 def test_an_unknown_rule_for_the_threshold_is_refused():

@@ -1,9 +1,5 @@
 """Tests of linear support vector machines."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -136,25 +132,3 @@ def test_the_estimate_covers_at_least_the_copies_that_are_made():
     assert training_bytes(p, n, 1) > 4 * 8 * n * p
     of_thread = training_bytes(2 * n, n, 1, 2) - training_bytes(2 * n, n, 1)
     assert of_thread > 3 * 8 * (2 * n * n + n * n), "three copies of the rows, and products of columns"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits on addresses are tested on Linux")
-def test_a_limit_on_addresses_ends_in_a_message_and_not_in_a_crash():
-    script = """
-import resource, numpy as np, scipy.linalg, scipy.optimize
-from flyannot.jobs.resources import available_bytes
-from flyannot.terms.model import fit_model
-from flyannot.base.errors import FlyannotError
-rng = np.random.default_rng(0)
-X, Y = rng.random((300, 3000)), rng.random((300, 2)) < 0.3
-resource.setrlimit(resource.RLIMIT_AS, (int(open("/proc/self/statm").read().split()[0]) * 4096 + 2**24,) * 2)
-assert 0 < available_bytes() <= 2**24
-try:
-    fit_model("svm", X, Y, np.arange(300), rng=rng)
-except FlyannotError as error:
-    print("refused:", error)
-"""
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    options = {"capture_output": True, "text": True, "timeout": 60, "env": environment}
-    ended = subprocess.run([sys.executable, "-c", script], **options)
-    assert (ended.returncode, ended.stdout[:8]) == (0, "refused:"), ended.stderr

@@ -57,9 +57,6 @@ def test_equal_probabilities_are_suggested_together(rng):
     assert (close > suggestion_thresholds(close)[:, None])[0, 0]
 
 
-CERTAIN = [np.zeros((2, 3)), np.zeros((2, 0)), np.ones((2, 3)), np.zeros((0, 3))]
-
-
 def test_a_term_with_a_threshold_of_its_own_has_it_in_every_group(rng):
     probability = rng.random((4, 3))
     thresholds = np.array([0.1, 0.2, 0.3])
