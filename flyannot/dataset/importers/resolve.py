@@ -4,7 +4,6 @@ A gene is identified by FlyBase number, by symbol, or by CG number.  Capitals co
 """
 
 import re
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
