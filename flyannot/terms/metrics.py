@@ -111,15 +111,15 @@ def concordant_pairs(values, truth, folds=None, observed=None):
 
     Parameters
     ----------
-    values : float array (n,), decision values
-    truth : bool array (n,), True for positive groups
+    values : float array (n,), or (n, n_terms) for several terms: finite decision values
+    truth : bool array like `values`, True for positive groups
     folds : int array (n,); None if one model predicted all groups
-    observed : bool array (n,), which groups count; None for all
+    observed : bool array like `values`, which groups count; None for all
 
     Returns
     -------
-    ordered : float64 array (n_folds,), the numbers of concordant pairs
-    n_pairs : int64 array (n_folds,), the numbers of all pairs
+    ordered : float64 array (n_folds,) or (n_folds, n_terms), the numbers of concordant pairs
+    n_pairs : float64 array of the same shape, the numbers of all pairs
 
     Raises
     ------
@@ -128,13 +128,32 @@ def concordant_pairs(values, truth, folds=None, observed=None):
     """
     values, truth = check_decision_values(values, truth)
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
-    observed = np.ones(len(values), bool) if observed is None else observed
-    counts = []
-    for fold in np.unique(folds):
-        rows = observed & (folds == fold)
-        counts.append(weighted_pairs(values[rows], truth[rows], np.ones((1, np.count_nonzero(rows)))))
-    ordered, n_pairs = np.array(counts).reshape(-1, 2).T
-    return ordered, n_pairs.astype(np.int64)
+    observed = np.ones(truth.shape, bool) if observed is None else observed
+    values, truth = np.where(observed, values, np.inf), truth & observed
+    of_folds = [folds == fold for fold in np.unique(folds)]
+    ordered, n_pairs = np.zeros((2, len(of_folds), *values.shape[1:]))
+    for k, rows in enumerate(of_folds):
+        positive = truth[rows]
+        n_positive = positive.sum(axis=0)
+        ranks = (_mean_ranks(values[rows]) * positive).sum(axis=0)
+        ordered[k] = ranks - n_positive * (n_positive + 1) / 2
+        n_pairs[k] = n_positive * (observed[rows].sum(axis=0) - n_positive)
+    return ordered, n_pairs
+
+
+def _mean_ranks(values):
+    """Return the ranks of each column, from 1 upwards; equal values share the mean of their ranks."""
+    order = np.argsort(values, axis=0, kind="stable")
+    ascending = np.take_along_axis(values, order, axis=0)
+    place = np.arange(len(values)).reshape(-1, *[1] * (values.ndim - 1))
+    is_first = np.ones(values.shape, bool)
+    is_first[1:] = ascending[1:] != ascending[:-1]
+    is_last = np.roll(is_first, -1, axis=0)
+    first = np.maximum.accumulate(np.where(is_first, place, 0), axis=0)
+    last = np.minimum.accumulate(np.where(is_last, place, len(values))[::-1], axis=0)[::-1]
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=0)
+    return ranks
 
 
 def weighted_pairs(values, truth, weights):
@@ -152,11 +171,14 @@ def weighted_pairs(values, truth, weights):
     n_pairs : float64 array (n_samples,), the numbers of all pairs
     """
     order = np.flatnonzero(~truth)[np.argsort(values[~truth], kind="stable")]
-    sums = np.cumsum(np.pad(weights[:, order], ((0, 0), (1, 0))), axis=1)  # of the k lowest negative groups
-    places = [np.searchsorted(values[order], values[truth], side) for side in ("left", "right")]
+    sums = np.zeros((len(weights), len(order) + 1))  # of the k lowest negative groups
+    np.cumsum(weights[:, order], axis=1, out=sums[:, 1:])
+    below, up_to = (np.searchsorted(values[order], values[truth], side) for side in ("left", "right"))
     of_positive = weights[:, truth]
-    ordered = sum((of_positive * sums[:, place]).sum(axis=1) for place in places) / 2
-    return np.where(np.isnan(values).any(), np.nan, ordered), of_positive.sum(axis=1) * sums[:, -1]
+    ordered = (of_positive * (sums[:, below] + sums[:, up_to])).sum(axis=1) / 2
+    if np.isnan(values).any():
+        ordered[:] = np.nan
+    return ordered, of_positive.sum(axis=1) * sums[:, -1]
 
 
 def auc(values, truth, folds=None):

@@ -233,14 +233,12 @@ def choose_setting(candidates, Y, folds, *, margin=0.0, observed=None):
     held_out : OutOfFoldValues
     """
     observed = observed_mask(observed, Y.shape)
-    counts = [  # for every setting, ordered pairs and all pairs, (n_terms, 2, n_folds)
-        np.array([concordant_pairs(v, t, folds, k) for v, t, k in zip(values.T, Y.T, observed.T)])
-        for values in candidates
-    ]
+    # For every setting, concordant pairs and all pairs, (2, n_folds, n_terms).
+    counts = [np.array(concordant_pairs(values, Y, folds, observed)) for values in candidates]
     chosen = _best_setting(counts, margin)
     scored = np.empty(Y.shape)
     for number, fold in enumerate(np.unique(folds)):
-        others = _best_setting([np.delete(of_setting, number, axis=2) for of_setting in counts], margin)
+        others = _best_setting([np.delete(of_setting, number, axis=1) for of_setting in counts], margin)
         scored[folds == fold] = candidates[others][folds == fold]
     return chosen, OutOfFoldValues(candidates[chosen], scored, np.repeat(folds[:, None], Y.shape[1], axis=1))
 
@@ -250,10 +248,10 @@ def _best_setting(counts, margin):
 
     Parameters
     ----------
-    counts : list with an array (n_terms, 2, n_folds) for each setting: concordant pairs and all pairs
+    counts : list with an array (2, n_folds, n_terms) for each setting: concordant pairs and all pairs
     margin : float that is added to the AUC of the first setting
     """
-    areas = [_mean_auc(*of_setting.sum(axis=2).T) for of_setting in counts]
+    areas = [_mean_auc(*of_setting.sum(axis=1)) for of_setting in counts]
     return int(np.argmax([areas[0] + margin, *areas[1:]]))
 
 
@@ -262,8 +260,8 @@ def _mean_auc(ordered, n_pairs):
 
     Parameters
     ----------
-    ordered : float array (n_terms, n_folds), numbers of concordant pairs
-    n_pairs : float array (n_terms, n_folds), numbers of all pairs
+    ordered : float array (n_terms,), numbers of concordant pairs
+    n_pairs : float array (n_terms,), numbers of all pairs
     """
     has = n_pairs > 0
     return float(np.mean(ordered[has] / n_pairs[has])) if has.any() else 0.0

@@ -14,9 +14,11 @@ from flyannot.terms.metrics import (
     TermOutcomes,
     auc,
     average_precision,
+    concordant_pairs,
     confusion_counts,
     evaluate_term,
     score_terms,
+    weighted_pairs,
 )
 from flyannot.terms.table import format_scores
 
@@ -48,6 +50,16 @@ def test_auc_is_the_counted_fraction_of_pairs_and_equals_scikit_learns(rng):
         assert auc(values, truth, folds) == pytest.approx(expected, abs=1e-14)
         assert auc(values, truth) == pytest.approx(roc_auc_score(truth, values), abs=1e-14)
         assert auc(values, truth) == auc(values, truth, np.zeros(len(values)))
+
+
+def test_pairs_of_all_terms_are_counted_at_once_among_the_observed_groups_of_each_fold(rng):
+    values, truth, folds = rng.integers(0, 5, (40, 3)) / 4, rng.random((40, 3)) < 0.4, rng.integers(0, 3, 40)
+    observed = rng.random((40, 3)) < 0.7
+    counts = np.stack(concordant_pairs(values, truth, folds, observed))
+    for fold, term in np.ndindex(3, 3):
+        rows = (folds == fold) & observed[:, term]
+        one = values[rows, term], truth[rows, term], np.ones((1, rows.sum()))
+        assert counts[:, fold, term].tolist() == np.ravel(weighted_pairs(*one)).tolist()
 
 
 def test_auc_without_a_pair_is_none_and_with_nan_an_error():
