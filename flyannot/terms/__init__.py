@@ -4,11 +4,11 @@ To add a classifier, add a file beside this one, and a line here.  A classifier 
 dataclass of arrays with
 
     fit(X, Y, genes, *, rng, options)    the trained scorer, and out-of-fold values, see `Scorer`
-    decision_values(X)                   (n_rows, n_terms)
+    linear_form(X, term)                 weights, intercept and rows, if it scales its rows
     ARRAYS                               the names, types and dimensions of its arrays, for files
 
-and, if it is linear in the features, `is_linear` and `linear_form`.  `fit_model` computes thresholds and
-probabilities for all classifiers, from the out-of-fold values.
+All are linear in the features, so that `explain` can split every decision value.  `fit_model` computes
+thresholds and probabilities for all classifiers, from the out-of-fold values.
 """
 
 from flyannot.base.registry import Registry

@@ -7,13 +7,13 @@ import numpy as np
 from flyannot.encode.groups import unit_rows
 from flyannot.terms.feature_rows import check_columns
 from flyannot.terms.folds import inner_folds
-from flyannot.terms.scorer import LinearScorer, choose_setting, group_observed_terms, observed_mask
+from flyannot.terms.scorer import Scorer, choose_setting, group_observed_terms, observed_mask
 
 ALPHAS = (1.0, 0.01, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0)  # for rows of length 1; of equally good ones the first
 
 
 @dataclass(frozen=True)
-class Ridge(LinearScorer):
+class Ridge(Scorer):
     """A ridge regression.
 
     weights : float64 (n_terms, n_features)
@@ -23,11 +23,11 @@ class Ridge(LinearScorer):
 
     alpha: np.ndarray
 
-    ARRAYS = LinearScorer.LINEAR_ARRAYS | {"alpha": ("f", (1,))}
+    ARRAYS = Scorer.ARRAYS | {"alpha": ("f", (1,))}
 
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
-        """Fit all terms, as `Scorer.fit`; the inner folds choose one alpha, by the mean AUC over the terms."""
+        """Fit all terms, as `Scorer.fit`; alpha is chosen within the inner folds."""
         observed = observed_mask(observed, Y.shape)
         folds = inner_folds(genes, options.n_folds, rng)
         held_out = np.empty((len(ALPHAS), *Y.shape))
@@ -60,7 +60,7 @@ class Ridge(LinearScorer):
         return super().decision_values(units.astype(np.float64))
 
     def linear_form(self, X, term):
-        """Return weights, intercept and rows of a term, as `LinearScorer.linear_form`.
+        """Return weights, intercept and rows of a term, as `Scorer.linear_form`.
 
         The rows are the rows of X, scaled to length 1.
         """

@@ -63,14 +63,24 @@ class OutOfFoldValues:
 
 @dataclass(frozen=True)
 class Scorer:
-    """The base class of classifiers of all terms.
+    """The base class of classifiers of all terms, which are linear: X @ weights.T + intercept.
 
-    A subclass defines `fit` and `decision_values`.
+    A subclass defines `fit`.
+
+    weights : float (n_terms, n_features)
+    intercept : float (n_terms,)
     """
 
-    is_linear: ClassVar[bool] = False  # whether `linear_form` splits decision values
+    weights: np.ndarray
+    intercept: np.ndarray
+
+    __repr__ = short_repr
+
     # Name -> (kinds of type, dimensions), as in `schema`; n_terms, n_features are known.
-    ARRAYS: ClassVar[dict[str, tuple[str, tuple]]] = {}
+    ARRAYS: ClassVar[dict[str, tuple[str, tuple]]] = {
+        "weights": ("f", ("n_terms", "n_features")),
+        "intercept": ("f", ("n_terms",)),
+    }
 
     def __init_subclass__(cls):
         cls.__repr__ = short_repr  # type: ignore[method-assign]  # a dataclass would print all numbers
@@ -104,7 +114,7 @@ class Scorer:
         DataError
             If X has another number of columns than the scorer was fitted on.
         """
-        raise NotImplementedError
+        return check_columns(X, self.weights.shape[1]) @ self.weights.T + self.intercept
 
     def arrays(self):
         """Return the fields of the dataclass, which are arrays, as a dict by name."""
@@ -114,28 +124,6 @@ class Scorer:
     def from_arrays(cls, arrays):
         """Build a scorer of this class from the dict that `arrays` returned."""
         return cls(**{array.name: np.asarray(arrays[array.name]) for array in fields(cls)})
-
-
-@dataclass(frozen=True)
-class LinearScorer(Scorer):
-    """A classifier whose decision values are linear in the features: X @ weights.T + intercept.
-
-    weights : float (n_terms, n_features)
-    intercept : float (n_terms,)
-    """
-
-    weights: np.ndarray
-    intercept: np.ndarray
-
-    is_linear = True
-    LINEAR_ARRAYS: ClassVar[dict[str, tuple[str, tuple]]] = {
-        "weights": ("f", ("n_terms", "n_features")),
-        "intercept": ("f", ("n_terms",)),
-    }
-
-    def decision_values(self, X):
-        """Return X @ weights.T + intercept, float64 (n_rows, n_terms)."""
-        return check_columns(X, self.weights.shape[1]) @ self.weights.T + self.intercept
 
     def linear_form(self, X, term):
         """Return the linear form of a term: its decision values are rows @ weights + intercept.
