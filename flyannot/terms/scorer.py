@@ -83,7 +83,7 @@ class Scorer:
     }
 
     def __init_subclass__(cls):
-        cls.__repr__ = short_repr  # type: ignore[method-assign]  # a dataclass would print all numbers
+        cls.__repr__ = short_repr  # type: ignore[assignment]  # a dataclass would print all numbers
 
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
