@@ -37,7 +37,7 @@ SHARES = (0.3, 0.0, 0.15, 0.5)
 MARGIN = 0.0025  # difference of mean AUCs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CoupledRidge(Scorer):
     """A coupled ridge regression.
 

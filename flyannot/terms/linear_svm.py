@@ -46,7 +46,7 @@ _THREAD_BYTES = 2**24  # stack and workspace
 _ROWS_OF_THREADS = 150  # two threads take 1.3 times as long as one for 100 rows, and 0.8 times for 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LinearSvm(Scorer):
     """A linear support vector machine for each term.
 

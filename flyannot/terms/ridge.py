@@ -12,7 +12,7 @@ from flyannot.terms.scorer import Scorer, choose_setting, group_observed_terms, 
 ALPHAS = (1.0, 0.01, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0)  # for rows of length 1; of equally good ones the first
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ridge(Scorer):
     """A ridge regression.
 

@@ -65,7 +65,7 @@ class OutOfFoldValues:
 class Scorer:
     """The base class of classifiers of all terms, which are linear: X @ weights.T + intercept.
 
-    A subclass defines `fit`.
+    A subclass defines `fit`, and has no `__repr__` of its own, which would print all numbers.
 
     weights : float (n_terms, n_features)
     intercept : float (n_terms,)
@@ -81,9 +81,6 @@ class Scorer:
         "weights": ("f", ("n_terms", "n_features")),
         "intercept": ("f", ("n_terms",)),
     }
-
-    def __init_subclass__(cls):
-        cls.__repr__ = short_repr  # type: ignore[assignment]  # a dataclass would print all numbers
 
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
