@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import numpy as np
@@ -37,18 +38,6 @@ _STEPS = ("extract", "learn-dict", "pool")  # before a row is evaluated
 _NAME_WIDTH = 42
 
 
-class PixelFeatures:
-    """Features of images in memory, which are read in the way of `StoredFeatures`."""
-
-    def __init__(self, features):
-        self._features = features
-        self.shape = features.shape
-
-    def iterate_blocks(self, columns=slice(None)):
-        """Yield 0, the number of the first image, and the chosen columns of all images."""
-        yield 0, self._features[:, columns]
-
-
 @dataclass(frozen=True, kw_only=True)
 class PixelBaseline(CrossValidation):
     """A cross-validation on grey levels: what SIFT and sparse coding are held against.
@@ -69,10 +58,7 @@ class PixelBaseline(CrossValidation):
     @contextmanager
     def open_features(self):
         yield {
-            s: (
-                image_columns(images),
-                PixelFeatures(pixel_features([i.address for i in images], self.grid)),
-            )
+            s: (image_columns(images), in_memory(pixel_features([i.address for i in images], self.grid)))
             for s, images in self.images().items()
         }
 
@@ -82,6 +68,11 @@ class PixelBaseline(CrossValidation):
 
     def made_from(self):
         return super().made_from() | {"pixels": [list(cells) for cells in self.grid]}
+
+
+def in_memory(X):
+    """Return features of images (n_images, n_features) that are read in the way of `StoredFeatures`."""
+    return SimpleNamespace(shape=X.shape, iterate_blocks=lambda columns=slice(None): [(0, X[:, columns])])
 
 
 def pixel_features(paths, grid):

@@ -13,7 +13,7 @@ from benchmarks.siso import hash_siso
 from flyannot.encode.groups import unit_rows
 from flyannot.sparse.coders import siso
 from flyannot.terms.feature_rows import CholeskyBasis, inner_products
-from flyannot.terms.ridge import Ridge
+from flyannot.terms.ridge import ALPHAS, Ridge
 
 FRACTION = 0.002  # lam of a query y relative to |A y|_inf
 LASSO, SPREADING, SISO = "lasso", "label spreading", "siso"
@@ -40,7 +40,7 @@ def fitted_annotator(method, X, Y, rng):
 
 def _fit_ridge(X, Y, rng):
     """Fit our ridge regression with its preferred setting, and return its decision values."""
-    return Ridge.fit_setting(X, Y, Ridge.settings(len(X))[0], rng=rng).decision_values
+    return Ridge.fit_alpha(X, Y, ALPHAS[0]).decision_values
 
 
 def _fit_propagation(encoder, X, Y, rng):

@@ -6,13 +6,11 @@ images that a model annotated from their pictures were drawn by `annotate`, and 
 
 import numpy as np
 
-from flyannot.base.errors import InputError
 from flyannot.encode.groups import Groups
 from flyannot.pipeline.engine.inputs import is_imported, read_described_patches
 from flyannot.pipeline.models.loaded_model import load_model
 from flyannot.pipeline.pictures.contribution_maps import map_contributions
 from flyannot.report.drawing import pack_map
-from flyannot.terms.explain import require_linear
 
 _NUMBERS = ("value", "plus", "minus", "rest", "full")  # the names of the numbers of a TermMap on the page
 
@@ -55,10 +53,6 @@ class ContributionMapper:
             self.why_not = "the run has no descriptors and features"
             return
         self._of_model = model.path, model.digest, stage_range
-        try:
-            require_linear(load_model(*self._of_model).model)
-        except InputError as error:
-            self.why_not = error.message
 
     def draw_maps(self, entry, values):
         """Draw maps of the contributions to every term of one group.

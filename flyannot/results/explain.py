@@ -37,7 +37,7 @@ from flyannot.pipeline.models.loaded_model import (
 from flyannot.pipeline.models.stage_model import LOOKS_LIKE, UNEVEN
 from flyannot.pipeline.pictures.opened_pictures import PictureUse, read_rows
 from flyannot.pipeline.pictures.stored_pictures import grey_levels, open_pictures
-from flyannot.terms.explain import CELL_PX, Explanation, draw_smooth_maps, explain_group, require_linear
+from flyannot.terms.explain import CELL_PX, Explanation, draw_smooth_maps, explain_group
 from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import novelty_warnings
 
@@ -260,11 +260,8 @@ def _stored_image(stage_range, columns, i, features, described, row, pictures):
 
 
 def _require_terms(use, stage_ranges, terms):
-    """Refuse a model that is not linear, and terms that it does not know in some stage ranges."""
-    models = [load_model(use.model, use.digest, s) for s in stage_ranges]
-    for loaded in models:
-        require_linear(loaded.model)
-    known = [term for loaded in models for term in loaded.terms]
+    """Refuse terms that a model does not know in some stage ranges."""
+    known = [term for s in stage_ranges for term in load_model(use.model, use.digest, s).terms]
     for term in terms:
         if term not in known:
             raise InputError(

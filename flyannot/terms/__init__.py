@@ -3,13 +3,12 @@
 To add a classifier, add a file beside this one, and a line here.  A classifier is a `Scorer`: a frozen
 dataclass of arrays with
 
-    settings(n_rows)                       the settings to choose from in the inner folds, the preferred first
-    fit_setting(X, Y, setting, *, rng)     the scorer of one setting (or a `fit` of its own, which chooses)
-    decision_values(X, n_threads=1)        (n_rows, n_terms)
-    ARRAYS                                 the names, types and dimensions of its arrays, for files
+    fit(X, Y, genes, *, rng, options)    the trained scorer, and out-of-fold values, see `Scorer`
+    linear_form(X, term)                 weights, intercept and rows, if it scales its rows
+    ARRAYS                               the names, types and dimensions of its arrays, for files
 
-and, if it is linear in the features, `is_linear` and `linear_form`.  `fit_model` computes thresholds and
-probabilities for all classifiers, from the out-of-fold values.
+All are linear in the features, so that `explain` can split every decision value.  `fit_model` computes
+thresholds and probabilities for all classifiers, from the out-of-fold values.
 """
 
 from flyannot.base.registry import Registry

@@ -23,7 +23,7 @@ import numpy as np
 from flyannot.terms.calibration import sigmoid
 from flyannot.terms.folds import inner_folds
 from flyannot.terms.model import PER_TERM, Model, build_model, count_genes, fit_model
-from flyannot.terms.scorer import LinearScorer, observed_mask
+from flyannot.terms.scorer import Scorer, observed_mask
 
 # Each penalty, and how many standard errors it must be better than the first.
 PENALTIES = {100.0: 0, np.inf: 1, 30.0: 2, 10.0: 2}
@@ -100,7 +100,7 @@ class Adapter:
         arrays["n_genes"][is_known] += count_genes(Y, genes, observed)[0][is_known]
         arrays["n_groups"][is_known] += observed[:, is_known].sum(axis=0).astype(np.int32)
         arrays["n_positive"][is_known] += Y[:, is_known].sum(axis=0).astype(np.int32)
-        return build_model(self.base.method, LinearScorer(weights, intercept), arrays)
+        return build_model(self.base.method, Scorer(weights, intercept), arrays)
 
     def _correct(self, L, columns, Y, observed, genes, rng):
         """Fit the corrections of some base terms, as weights of the logits of all base terms.
@@ -147,7 +147,7 @@ class Adapter:
         intercept = model.scorer.intercept + mixing @ logits_at_zero
         if len(weights) > n_base:
             added = model.scorer.weights[n_base:, n_base:]
-            weights[n_base:] += in_features(LinearScorer(added, np.zeros(len(added)))).weights
+            weights[n_base:] += in_features(Scorer(added, np.zeros(len(added)))).weights
         return replace(model, scorer=_extend(self.base.scorer, weights, intercept))
 
 
@@ -158,7 +158,7 @@ def _extend(scorer, weights, intercept):
 
     Parameters
     ----------
-    scorer : LinearScorer
+    scorer : Scorer
     weights : float array (n_terms, n_features)
     intercept : float array (n_terms,)
     """

@@ -16,7 +16,6 @@ from flyannot.files.hdf5 import predictions as store
 from flyannot.files.hdf5.model import read_classifier, read_classifier_name, read_terms
 from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.terms.model import FEW_GENES, LEAST_GENES, PER_TERM, build_model
-from flyannot.terms.scorer import Scorer
 from flyannot.terms.suggestions import answer_thresholds
 
 ANSWERS = NO, YES, UNDETERMINED = ("no", "yes", "undetermined")
@@ -344,7 +343,7 @@ def learned_terms(stored, stage_range):
     if stored.kind != "model":
         return read_group_predictions(stored, stage_range)[1].learned
     per_term = read_classifier(stored, stage_range, PER_TERM, 0)  # without the scorer, which may be large
-    model = build_model(read_classifier_name(stored, stage_range), Scorer(), per_term)
+    model = build_model(read_classifier_name(stored, stage_range), None, per_term)
     return model_terms(read_terms(stored, stage_range), model)
 
 

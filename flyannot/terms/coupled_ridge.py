@@ -30,15 +30,15 @@ import numpy as np
 
 from flyannot.terms.feature_rows import feature_weights_from_rows, inner_products
 from flyannot.terms.folds import inner_folds
-from flyannot.terms.scorer import LinearScorer, choose_setting, group_observed_terms, observed_mask
+from flyannot.terms.scorer import Scorer, choose_setting, group_observed_terms, observed_mask
 
 ALPHAS = (2.0, 1.0, 0.3, 5.0, 10.0, 30.0)  # the preferred first
 SHARES = (0.3, 0.0, 0.15, 0.5)
 MARGIN = 0.0025  # difference of mean AUCs
 
 
-@dataclass(frozen=True)
-class CoupledRidge(LinearScorer):
+@dataclass(frozen=True, repr=False)
+class CoupledRidge(Scorer):
     """A coupled ridge regression.
 
     weights : float64 (n_terms, n_features)
@@ -51,7 +51,7 @@ class CoupledRidge(LinearScorer):
     alpha: np.ndarray
     share: np.ndarray
 
-    ARRAYS = LinearScorer.LINEAR_ARRAYS | {
+    ARRAYS = Scorer.ARRAYS | {
         "mixing": ("f", ("n_terms", "n_terms")),
         "alpha": ("f", (1,)),
         "share": ("f", (1,)),

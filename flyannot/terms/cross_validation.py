@@ -60,7 +60,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None, adapter=None
         known = {"genes": genes[~out], "observed": observed[:, kept][~out]}
         model = fit(X[~out], Y[:, kept][~out], **known, rng=rng, options=options)
         log.debug("%d terms, %d groups trained, %d held out", len(kept), (~out).sum(), out.sum())
-        of_fold = model.decision_values(X[out], options.n_threads)
+        of_fold = model.decision_values(X[out])
         where = np.ix_(out, kept)
         values[where] = of_fold
         yes[where] = model.answers(of_fold)

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.base.errors import DataError, InputError
+from flyannot.base.errors import DataError
 from flyannot.base.text import short_repr
 from flyannot.encode.pooling import NO_PATCH
 from flyannot.images.geometry import STANDARD_PX, blur_image
-from flyannot.terms import CLASSIFIERS
 
 CELL_PX = 8  # the side of a cell of a drawn map
 _BLUR_CELLS = 1.5  # standard deviation; it hides the edges of patches and of the cells of the grid
@@ -95,22 +94,12 @@ def draw_smooth_maps(explanations, number, patches):
     return np.stack([blur_image(cells, _BLUR_CELLS) for cells in spread])
 
 
-def require_linear(model):
-    """Raise an InputError if a Model is not linear: its decision values cannot be split into patches."""
-    if not model.scorer.is_linear:
-        linear = [name for name in CLASSIFIERS if CLASSIFIERS[name].is_linear]
-        raise InputError(
-            f"the decision value of {model.method} is not a sum over patches: it has no exact explanation",
-            fix=f"train with --method {' or '.join(linear)}",
-        )
-
-
 def explain_group(model, terms, X, features, winner, *, scheme="group"):
     """Write the decision values of one group as sums of contributions of patches.
 
     Parameters
     ----------
-    model : Model of a linear method
+    model : Model
     terms : list of int, the numbers of the terms in the model
     X : float array (1, n_features), the pooled and normalised features of the group
     features : float array (n_images, n_features), the pooled features of each image of the group
@@ -124,12 +113,9 @@ def explain_group(model, terms, X, features, winner, *, scheme="group"):
 
     Raises
     ------
-    InputError
-        If the method is not linear.
     DataError
         If the features have no winning patches, because another program made them.
     """
-    require_linear(model)
     if features.shape != winner.shape:
         raise DataError(f"{features.shape} features have {winner.shape} winning patches")
     shares, images, patches = (_parts_of_mean if scheme == "mean" else _parts_of_maximum)(features, winner)

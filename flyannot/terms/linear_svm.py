@@ -30,8 +30,8 @@ from flyannot.terms.folds import assign_gene_folds, look_up_folds
 from flyannot.terms.newton_steps import FewColumns, InnerProducts
 from flyannot.terms.scorer import (
     FitOptions,
-    LinearScorer,
     OutOfFoldValues,
+    Scorer,
     choose_setting,
     list_observed_rows,
     observed_mask,
@@ -46,8 +46,8 @@ _THREAD_BYTES = 2**24  # stack and workspace
 _ROWS_OF_THREADS = 150  # two threads take 1.3 times as long as one for 100 rows, and 0.8 times for 200
 
 
-@dataclass(frozen=True)
-class LinearSvm(LinearScorer):
+@dataclass(frozen=True, repr=False)
+class LinearSvm(Scorer):
     """A linear support vector machine for each term.
 
     weights : float64 (n_terms, n_features)
@@ -57,7 +57,7 @@ class LinearSvm(LinearScorer):
 
     C: np.ndarray
 
-    ARRAYS = LinearScorer.LINEAR_ARRAYS | {"C": ("f", ("n_terms",))}
+    ARRAYS = Scorer.ARRAYS | {"C": ("f", ("n_terms",))}
 
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):

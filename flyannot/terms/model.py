@@ -59,12 +59,12 @@ class Model:
 
     __repr__ = short_repr
 
-    def decision_values(self, X, n_threads=1):
+    def decision_values(self, X):
         """Return the decision value of every row for every term, float64 (n_rows, n_terms).
 
         X : float array (n_rows, n_features)
         """
-        return self.scorer.decision_values(X, n_threads=n_threads)
+        return self.scorer.decision_values(X)
 
     def logits(self, values):
         """Return the calibrated logits (logarithms of odds) of decision values, of the same shape."""

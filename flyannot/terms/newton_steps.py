@@ -5,6 +5,7 @@ factorised for one set of active rows, L L'.  For a similar set, the rows that c
 which takes a fraction of the time.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,28 +19,22 @@ _GATHERED = 128  # rows of inner products that are gathered at once
 class NewtonRows:
     """Rows on which machines are trained, and a solver of the Newton steps of one machine at a time.
 
-    A machine is a combination of the rows, whose coefficients are its `parts`.
+    A machine is a combination of the rows, whose coefficients are its `parts`.  A subclass defines
+
+        matrix(is_active, changed)
+            the matrix of a step, in scratch memory, of which the lower triangle suffices.  `is_active` is a
+            bool array (n_rows,), and `changed` an int array of the rows for which `factored` is not that.
+        border(rows)
+            the border by which some rows (int array) join or leave the matrix, (n, len(factor))
+        solve(is_active, changed, solved)
+            parts and decision values of the minimum, float arrays (n_rows,).  `solved` are the borders of
+            the changed rows after `half_solve`.
     """
 
     factor: np.ndarray
-
-    def matrix(self, is_active, changed):
-        """Return the matrix of a step, in scratch memory; its lower triangle suffices.
-
-        is_active : bool array (n_rows,); changed : int array, the rows for which `factored` is not that
-        """
-        raise NotImplementedError
-
-    def border(self, rows):
-        """Return the border by which some rows (int array) join or leave the matrix, (n, len(factor))."""
-        raise NotImplementedError
-
-    def solve(self, is_active, changed, solved):
-        """Return parts and decision values of the minimum, float arrays (n_rows,).
-
-        is_active, changed : as in `matrix`; solved : the borders of the changed rows after `half_solve`
-        """
-        raise NotImplementedError
+    matrix: Callable
+    border: Callable
+    solve: Callable
 
     def begin(self, sign, weight):
         """Begin another machine.

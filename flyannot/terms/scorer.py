@@ -13,7 +13,6 @@ import numpy as np
 
 from flyannot.base.text import short_repr
 from flyannot.terms.feature_rows import check_columns
-from flyannot.terms.folds import inner_folds
 from flyannot.terms.metrics import concordant_pairs
 from flyannot.terms.options import EXPECTED_F1
 
@@ -64,48 +63,28 @@ class OutOfFoldValues:
 
 @dataclass(frozen=True)
 class Scorer:
-    """The base class of classifiers of all terms.
+    """The base class of classifiers of all terms, which are linear: X @ weights.T + intercept.
 
-    A subclass defines `settings` and `fit_setting`, or its own `fit`.
+    A subclass defines `fit`, and has no `__repr__` of its own, which would print all numbers.
+
+    weights : float (n_terms, n_features)
+    intercept : float (n_terms,)
     """
 
-    is_linear: ClassVar[bool] = False  # whether `linear_form` splits decision values
+    weights: np.ndarray
+    intercept: np.ndarray
+
+    __repr__ = short_repr
+
     # Name -> (kinds of type, dimensions), as in `schema`; n_terms, n_features are known.
-    ARRAYS: ClassVar[dict[str, tuple[str, tuple]]] = {}
-
-    def __init_subclass__(cls):
-        cls.__repr__ = short_repr  # type: ignore[method-assign]  # a dataclass would print all numbers
-
-    @staticmethod
-    def settings(n_rows):
-        """Return a list of settings (such as penalties) to choose from.
-
-        Of equally good ones, the first is chosen.
-
-        n_rows : int, the number of training rows
-        """
-        raise NotImplementedError
-
-    @classmethod
-    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
-        """Return a scorer of this class, trained on all rows with one setting.
-
-        Parameters
-        ----------
-        X : float array (n_rows, n_features)
-        Y : bool array (n_rows, n_terms)
-        setting : one of `settings`
-        rng : numpy Generator
-        n_threads : int
-        observed : bool array (n_rows, n_terms), True where Y is known; None for everywhere
-        """
-        raise NotImplementedError
+    ARRAYS: ClassVar[dict[str, tuple[str, tuple]]] = {
+        "weights": ("f", ("n_terms", "n_features")),
+        "intercept": ("f", ("n_terms",)),
+    }
 
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
         """Train a classifier of all terms, and compute out-of-fold decision values.
-
-        The inner folds choose one setting for all terms, by the mean AUC over the terms.
 
         Parameters
         ----------
@@ -122,42 +101,9 @@ class Scorer:
         scorer : an object of this class, trained on all rows
         held_out : OutOfFoldValues
         """
-        observed = observed_mask(observed, Y.shape)
-        folds = inner_folds(genes, options.n_folds, rng)
-        fold_rngs, rng = rng.spawn(int(folds.max()) + 1), rng.spawn(1)[0]
-        settings = cls.settings(len(X) - np.bincount(folds).max())
-        candidates = [
-            cls._held_out_values(setting, (X, Y, observed), folds, fold_rngs, options.n_threads)
-            for setting in settings
-        ]
-        chosen, held_out = choose_setting(candidates, Y, folds, observed=observed)
-        setting = settings[chosen]
-        scorer = cls.fit_setting(X, Y, setting, rng=rng, n_threads=options.n_threads, observed=observed)
-        options.on_terms(Y.shape[1])
-        return scorer, held_out
+        raise NotImplementedError
 
-    @classmethod
-    def _held_out_values(cls, setting, rows, folds, rngs, n_threads):
-        """Return the decision value of every row by a scorer that was trained on the other folds.
-
-        Parameters
-        ----------
-        setting : one of `settings`
-        rows : (X, Y, observed), as in `fit`
-        folds : int array (n_rows,)
-        rngs : list with a numpy Generator for each fold
-        n_threads : int
-        """
-        X, Y, observed = rows
-        values = np.empty(Y.shape)
-        for fold, rng in enumerate(rngs):
-            out = folds == fold
-            keywords = {"rng": rng, "n_threads": n_threads, "observed": observed[~out]}
-            scorer = cls.fit_setting(X[~out], Y[~out], setting, **keywords)
-            values[out] = scorer.decision_values(X[out], n_threads=n_threads)
-        return values
-
-    def decision_values(self, X, n_threads=1):
+    def decision_values(self, X):
         """Return the decision value of every row for every term, float64 (n_rows, n_terms).
 
         Raises
@@ -165,7 +111,7 @@ class Scorer:
         DataError
             If X has another number of columns than the scorer was fitted on.
         """
-        raise NotImplementedError
+        return check_columns(X, self.weights.shape[1]) @ self.weights.T + self.intercept
 
     def arrays(self):
         """Return the fields of the dataclass, which are arrays, as a dict by name."""
@@ -175,28 +121,6 @@ class Scorer:
     def from_arrays(cls, arrays):
         """Build a scorer of this class from the dict that `arrays` returned."""
         return cls(**{array.name: np.asarray(arrays[array.name]) for array in fields(cls)})
-
-
-@dataclass(frozen=True)
-class LinearScorer(Scorer):
-    """A classifier whose decision values are linear in the features: X @ weights.T + intercept.
-
-    weights : float (n_terms, n_features)
-    intercept : float (n_terms,)
-    """
-
-    weights: np.ndarray
-    intercept: np.ndarray
-
-    is_linear = True
-    LINEAR_ARRAYS: ClassVar[dict[str, tuple[str, tuple]]] = {
-        "weights": ("f", ("n_terms", "n_features")),
-        "intercept": ("f", ("n_terms",)),
-    }
-
-    def decision_values(self, X, n_threads=1):
-        """Return X @ weights.T + intercept, float64 (n_rows, n_terms)."""
-        return check_columns(X, self.weights.shape[1]) @ self.weights.T + self.intercept
 
     def linear_form(self, X, term):
         """Return the linear form of a term: its decision values are rows @ weights + intercept.

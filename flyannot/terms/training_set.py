@@ -11,7 +11,6 @@ import numpy as np
 from flyannot.base.text import pluralise, short_repr
 from flyannot.encode.groups import Groups, group_images, normalise_features, pool_groups
 from flyannot.jobs.resources import require_memory
-from flyannot.terms import CLASSIFIERS
 from flyannot.terms.feature_rows import CholeskyBasis, add_inner_products
 from flyannot.terms.scorer import observed_mask
 
@@ -81,7 +80,7 @@ class TrainingSet(LabelledRows):
         options : TrainOptions
         n_threads : int
         """
-        if not CLASSIFIERS[options.method].is_linear or not 0 < len(self) < features.shape[1]:
+        if not 0 < len(self) < features.shape[1]:
             return replace(self, X=training_rows(features.iterate_blocks(), self.groups, options))
         basis, lengths = _own_basis(features, self.groups, options, n_threads)
         of_rows = {"features": features, "groups": self.groups, "scheme": options.scheme}
@@ -152,7 +151,7 @@ def _in_features(scorer, *, features, groups, scheme, basis, lengths):
 
     Parameters
     ----------
-    scorer : LinearScorer, trained on the coordinates of `basis`
+    scorer : Scorer, trained on the coordinates of `basis`
     features, groups, scheme : as in `_pool_columns`
     basis, lengths : as `_own_basis` returned
     """

@@ -22,8 +22,6 @@ from flyannot.terms.scorer import FitOptions
 from tests.cli.test_cli import check_error
 from tests.small_embryos import CLASSIFY, make, rows_of_csv
 
-LINEAR = [name for name in CLASSIFIERS if CLASSIFIERS[name].is_linear]
-
 
 @pytest.fixture(scope="module")
 def fitted_of():
@@ -31,7 +29,7 @@ def fitted_of():
     rng = np.random.default_rng(5)
     X, Y = rng.random((30, 12)), rng.random((30, 3)) < 0.5
     genes = [f"g{i}" for i in range(30)]
-    return {m: fit_model(m, X, Y, genes, rng=rng, options=FitOptions(n_folds=2)) for m in LINEAR}
+    return {m: fit_model(m, X, Y, genes, rng=rng, options=FitOptions(n_folds=2)) for m in CLASSIFIERS}
 
 
 def group(rng, n_images, n_features=12, n_patches=7):
@@ -42,7 +40,7 @@ def group(rng, n_images, n_features=12, n_patches=7):
     return np.where(gone, np.float32(0), features), np.where(gone, np.int32(NO_PATCH), winner)
 
 
-@pytest.mark.parametrize("method", LINEAR)
+@pytest.mark.parametrize("method", CLASSIFIERS)
 @pytest.mark.parametrize("n_images", [1, 3])
 @pytest.mark.parametrize("scale", [1.0, 0.03])
 def test_the_parts_sum_to_the_decision_value(fitted_of, rng, method, n_images, scale):
@@ -134,11 +132,7 @@ def test_pictures_and_the_table_hold_the_same_sum(flyannot, chain, tmp_path):
     check_error(said, 2, "not empty", "--force")
 
 
-def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path, monkeypatch):
-    monkeypatch.setattr(CLASSIFIERS[CLASSIFY.method], "is_linear", False)
-    said = flyannot("explain M E", M=chain.model, E=chain.embryos)
-    check_error(said, 2, CLASSIFY.method, "no exact explanation", "coupled-ridge or ridge")
-    monkeypatch.undo()
+def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path):
     (tmp_path / "broken.png").write_bytes(b"not a picture")
     said = flyannot("explain M I --stage-range 4-6", M=chain.model, I=tmp_path / "broken.png", code=2)
     assert "broken.png" in said.err

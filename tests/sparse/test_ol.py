@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flyannot.base.errors import DataError
+from flyannot.sparse.learners.modl import MODL
 from flyannot.sparse.learners.ol import OnlineDictionaryLearner as OL
 from flyannot.sparse.objective import duality_gap
 from flyannot.sparse.stored_codes import EITHER_SIGN, PositiveConstraints
@@ -49,8 +49,10 @@ def test_stored_codes_are_those_of_the_last_visit(rng):
     assert (after[untouched] != before[untouched]).nnz == 0
 
 
-def test_ol_refuses_missing_values(rng):
-    X, _ = planted(10, 4, 8, 3, rng)
-    X[3, 2] = np.nan
-    with pytest.raises(DataError, match="missing"):
-        visit(OL(unit_rows(rng.normal(size=(4, 8))), 10, lam=LAM), X, np.arange(10))
+def test_ol_learns_from_the_observed_features_as_modl_without_masks(rng):
+    X, _ = planted(40, 4, 8, 3, rng)
+    X[::3, 2] = np.nan
+    D, same = unit_rows(rng.normal(size=(4, 8))), {"lam": LAM, "batch_size": 10, "recency": 0.0}
+    learners = OL(D, 40, **same), MODL(D, 40, **same, projection="exact")
+    one, other = (visit(learner, X, np.arange(40)) for learner in learners)
+    assert np.isfinite(one.D).all() and np.array_equal(one.D, other.D)

@@ -12,8 +12,6 @@ from flyannot.terms.options import BALANCED
 from flyannot.terms.scorer import FitOptions
 from tests.terms.labelled_kinds import labelled
 
-LINEAR = [name for name in CLASSIFIERS if CLASSIFIERS[name].is_linear]
-
 
 def problem(rng, n=60, n_columns=4, n_terms=3):
     Z = rng.normal(size=(n, n_columns))
@@ -64,7 +62,7 @@ def adapted(method, rng, base_columns=(0, 1), operating_point=BALANCED):
     return base, model, adapter.in_features(model, lambda scorer: scorer), rows, X
 
 
-@pytest.mark.parametrize("method", [name for name in LINEAR if name != "ridge"])  # which scales its rows
+@pytest.mark.parametrize("method", [name for name in CLASSIFIERS if name != "ridge"])  # which scales its rows
 def test_a_model_of_features_answers_as_the_model_of_logits(method, rng):
     base, model, of_features, rows, X = adapted(method, rng)
     values = model.decision_values(rows)

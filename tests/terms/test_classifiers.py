@@ -114,11 +114,11 @@ def test_what_is_not_observed_changes_no_bit_of_a_model(method, known):
     assert one["n_groups"].tolist() == observed.sum(axis=0).tolist()
 
 
-def test_a_term_is_fitted_as_if_the_other_rows_were_not_there(known, rng):
+def test_a_term_is_fitted_as_if_the_other_rows_were_not_there(known):
     (X, Y, _, observed), cls = known, CLASSIFIERS["ridge"]
-    mine, setting = observed[:, 0], cls.settings(len(X))[0]
-    fitted = cls.fit_setting(X, Y, setting, rng=rng, observed=observed)
-    alone = cls.fit_setting(X[mine], Y[mine][:, :1], setting, rng=rng)
+    mine = observed[:, 0]
+    fitted = cls.fit_alpha(X, Y, 1.0, observed)
+    alone = cls.fit_alpha(X[mine], Y[mine][:, :1], 1.0)
     np.testing.assert_allclose(fitted.decision_values(X)[:, 0], alone.decision_values(X)[:, 0], atol=1e-9)
 
 

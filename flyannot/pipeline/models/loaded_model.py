@@ -23,7 +23,6 @@ from flyannot.files.hdf5.writing import describe_changes
 from flyannot.pipeline.engine.images import list_stage_ranges
 from flyannot.pipeline.engine.inputs import encoding_options, imported_width, is_imported, read_options
 from flyannot.pipeline.models.encoding import build_encoder
-from flyannot.terms import CLASSIFIERS
 from flyannot.terms.model import Model, array_schema, model_from_arrays
 from flyannot.terms.options import TrainOptions
 from flyannot.terms.unlikeness import ARRAYS, NoveltyReference
@@ -146,22 +145,12 @@ def adapted_options(options):
     """Return TrainOptions with the method, the normalisation and the answers of the model to adapt.
 
     options : TrainOptions; they are returned unchanged if there is no model to adapt
-
-    Raises
-    ------
-    InputError
-        If the model is not linear, so that it cannot be adapted.
     """
     if options.adapt is None:
         return options
     path = resolve_model_path(options.adapt)
     with open_stored_file(path, "model") as stored:
         of_base = read_options(stored, TrainOptions)
-    if not CLASSIFIERS[of_base.method].is_linear:
-        raise InputError(
-            f"{path} was trained with {of_base.method}, which cannot be adapted",
-            fix="adapt a model of a linear method, such as svm, or train a new one",
-        )
     names = ("method", "operating_point", "scheme", "normalisation")
     return replace(options, adapt=path, **{name: getattr(of_base, name) for name in names})
 

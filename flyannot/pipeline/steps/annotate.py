@@ -285,8 +285,6 @@ def _map_suggestions(loaded, groups, predicted, described, pooled):
     described, pooled : sequences of the DescribedPatches and the PooledFeatures of each image
     """
     maps: list = [{} for _ in described]
-    if not loaded.model.scorer.is_linear:
-        return maps
     for g, rows in enumerate(groups.rows):
         features, winner = (np.stack([getattr(pooled[i], n) for i in rows]) for n in ("features", "winner"))
         values = {

@@ -24,7 +24,7 @@ from flyannot.base.errors import InputError
 from flyannot.base.options import ChoiceType, FloatType, IntegerType, option
 from flyannot.sparse.learners.lazy_atoms import L1_WITHIN, L2_LAZY, L2_WITHIN
 from flyannot.sparse.learners.ol import OnlineDictionaryLearner, OnlineDictionaryOptions
-from flyannot.sparse.missing_values import replace_missing, solve_observed_ridge
+from flyannot.sparse.missing_values import solve_observed_ridge
 from flyannot.sparse.stored_codes import EITHER_SIGN
 
 LEAST_PER_ATOM = 20  # features of a mask per atom, as in MODL's figures in benchmarks/items.toml
@@ -114,7 +114,6 @@ class MODL(OnlineDictionaryLearner):
     """
 
     Options = MODLOptions
-    takes_missing_values = True
 
     def __init__(self, D, n_samples, *, lam, positive=EITHER_SIGN, **options):
         chosen = self.Options(**options)
@@ -156,9 +155,6 @@ class MODL(OnlineDictionaryLearner):
         if self.options.code_penalty == "l1":
             return super()._encode(X, observed, F)
         return solve_observed_ridge(X, observed, F, self.lam / len(self._history))
-
-    def _split_missing(self, X):
-        return replace_missing(X)
 
     def _update_atoms(self, Z, X, observed, F, features):
         if self._history_kind == "products":

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.base.errors import DataError
 from flyannot.base.options import FloatType, IntegerType, Options, option
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.sparse.coders import find_coder
@@ -66,6 +65,8 @@ class OnlineDictionaryLearner(Learner):
     and is projected onto the unit ball.  t counts mini-batches; a short one counts as a fraction.
     `recency` makes w larger.  With beta = 1 and recency = 0, A and B are the means over all samples so far.
 
+    NaN in a sample is a missing value: its code and its part of B follow from the observed features alone.
+
     Parameters
     ----------
     D : float array (n_atoms, n_features)
@@ -77,6 +78,7 @@ class OnlineDictionaryLearner(Learner):
     """
 
     Options = OnlineDictionaryOptions
+    takes_missing_values = True
     takes_positive = True
     ball = L2_LAZY
     state_numbers = ("t",)
@@ -136,19 +138,11 @@ class OnlineDictionaryLearner(Learner):
         encode = find_coder("cd", is_nonnegative=self.positive.code)
         return solve_observed_lasso(encode, X, observed, F, self.lam / len(self._history), self.options.tol)
 
-    def _split_missing(self, X):
-        X, observed = replace_missing(X)
-        if observed is not None:
-            raise DataError(
-                "online learning cannot use samples with missing values", fix="use --learner modl"
-            )
-        return X, observed
-
     def _learn_batch(self, X, rows):
         """Learn from one mini-batch X (n, n_features): compute its codes, then update A, B and the atoms."""
         features = self._next_features()
         masked = X if features is None else np.take(X, features, axis=1)
-        masked, observed = self._split_missing(np.ascontiguousarray(masked, self._A.dtype))
+        masked, observed = replace_missing(np.ascontiguousarray(masked, self._A.dtype))
         F = self._atoms.on(features)
         Z = self._encode(masked, observed, F)
         self._codes.append(rows, Z)

@@ -235,40 +235,12 @@ def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
     if n_support == 0:
         for k in range(rules.n_descents, 0, -1):
             higher = lam * r.dtype.type(2**k)
-            n_support = _sweep_flagged(
-                atoms, orders, (visit + k) % len(orders.atom), n_support, higher, scratch, positive
-            )
+            another = (visit + k) % len(orders.atom)
+            n_support = _sweep_all(atoms, orders, another, n_support, higher, scratch, positive)
             n_support = _sweep_support(D, norm2, z, support, n_support, r, higher, positive)
-    n_support = _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive)
+    n_support = _sweep_all(atoms, orders, o, n_support, lam, scratch, positive)
     for _ in range(rules.n_sweeps - 1):
         n_support = _sweep_support(D, norm2, z, support, n_support, r, lam, positive)
-    return n_support
-
-
-@kernel
-def _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive):
-    """Run one sweep of coordinate descent over all atoms, in which no atom with a non-zero code is skipped.
-
-    Parameters
-    ----------
-    atoms : SCCAtoms
-    orders : SweepOrders
-    o : int, the row of `orders` to use
-    n_support : int, non-zeros before the sweep
-    lam : float
-    scratch : SCCScratch, in which `z`, `support` and `r` are updated
-    positive : True if the code must not be negative, otherwise None
-
-    Returns
-    -------
-    n_support : int, non-zeros after the sweep
-    """
-    D, norm2, _, _, D8, rounding, _ = atoms
-    z, support, _, flags, r, r8 = scratch
-    for s in range(n_support):
-        flags[orders.place[o, np.int64(support[s])]] = 1
-    n_support = _sweep_all(D, norm2, D8, rounding, orders.atom, o, z, support, flags, r, r8, lam, positive)
-    flags[:] = 0
     return n_support
 
 
@@ -302,26 +274,29 @@ def store_code(codes, row, n_used, n_support, scratch):
 
 
 @kernel
-def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam, positive):
+def _sweep_all(atoms, orders, o, n_support, lam, scratch, positive):
     """Minimise over z[j] for one atom j after the other, and update the residual r = x - z D in place.
 
-    Atoms come in the order orders[o].  An atom whose byte copy shows that its code stays zero is skipped.
+    An atom whose byte copy shows that its code stays zero is skipped, but none whose code is not zero.
 
     Parameters
     ----------
-    D, norm2, D8, rounding : the fields of `SCCAtoms`
-    orders : int array (n_orders, n_atoms + GROUP)
-    o : int
-    z, support, flags, r, r8 : the fields of `SCCScratch`
-        Atoms at positions with flag 1 are never skipped.  `support` is overwritten with the non-zeros, in
-        order.
+    atoms : SCCAtoms
+    orders : SweepOrders
+    o : int, the row of `orders` to use
+    n_support : int, non-zeros before the sweep
     lam : float
+    scratch : SCCScratch, in which `z`, `support` and `r` are updated
     positive : True if the code must not be negative, otherwise None
 
     Returns
     -------
-    n_support : int, number of non-zeros
+    n_support : int, non-zeros after the sweep
     """
+    D, norm2, _, _, D8, rounding, _ = atoms
+    z, support, _, flags, r, r8 = scratch
+    for s in range(n_support):
+        flags[orders.place[o, np.int64(support[s])]] = 1
     n_atoms, n_support, t = len(z), 0, 0
     allowed = r.dtype.type(MARGIN) * lam
     moved, offset, limit = r.dtype.type(np.inf), np.int32(0), np.int32(0)
@@ -329,14 +304,14 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam,
         if moved > allowed:
             offset, limit = _round_and_bound(r, r8, rounding, lam - allowed)
             moved = r.dtype.type(0)
-        candidates = candidate_atoms(D8, orders, o, t, flags, r8, offset, limit)
+        candidates = candidate_atoms(D8, orders.atom, o, t, flags, r8, offset, limit)
         if n_atoms - t < GROUP:
             candidates &= np.uint64((1 << (n_atoms - t)) - 1)
         t += GROUP
         while candidates:
             place = t - GROUP + lowest_set_bit(candidates)
             candidates &= candidates - np.uint64(1)
-            j = np.int64(orders[o, place])
+            j = np.int64(orders.atom[o, place])
             moved += _solve_one(D, norm2, z, j, r, lam, positive)
             if z[j] != 0:
                 support[n_support] = j
@@ -344,6 +319,7 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam,
             if moved > allowed:  # the rest of the group was tested with an outdated r
                 t = place + 1
                 break
+    flags[:] = 0
     return n_support
 
 
