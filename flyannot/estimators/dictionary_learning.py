@@ -191,7 +191,8 @@ class DictionaryLearning(BaseSparseCoder):
         D : array (n_components, n_features)
         state : dict of arrays, the `state` of a learner that continues from D
         """
-        require_ability(self.learner, "is_data_parallel", "learn data-parallel")
+        fix = "leave out data_parallel, or choose the learner"
+        require_ability(self.learner, "is_data_parallel", "learn data-parallel", fix)
         plan = LearningPlan(
             n_parts=self.data_parallel,
             n_epochs=self._n_epochs(),

@@ -226,7 +226,8 @@ class LearnOptions(Options):
             object.__setattr__(self, "data_parallel", self.data_parallel or N_PARTS)
             object.__setattr__(self, "tol", WORTH_MORE if self.tol is None else self.tol)
         if self.data_parallel:  # also chosen by --max-patches auto
-            require_ability(self.learner, "is_data_parallel", "learn data-parallel")
+            fix = "leave out --data-parallel and --max-patches auto, or use --learner"
+            require_ability(self.learner, "is_data_parallel", "learn data-parallel", fix)
 
     def resolve(self):
         """Return a copy in which `lam`, `n_epochs` and `max_patches` have defaults if none were given."""

@@ -146,7 +146,7 @@ def test_patches_are_picked_by_image(images):
             "ridge codes cannot",
         ),
         (DictionaryLearning(positive_dict=True, dict_init=-np.eye(12)), "dict_init has negative numbers"),
-        (DictionaryLearning(learner="ol", data_parallel=2), "ol cannot learn data-parallel"),
+        (DictionaryLearning(learner="ol", data_parallel=2), "or choose the learner scc"),
         (SparseCoder(coder="siso", positive_code=True), 'coder="cd"'),
         (SparseCoder(np.zeros(3)), "not a matrix"),
         (SparseCoder(np.eye(5)), "is expecting 5 features"),

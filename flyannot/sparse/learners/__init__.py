@@ -41,7 +41,7 @@ LEARNERS = Registry(
 )
 
 
-def require_ability(name, ability, words):
+def require_ability(name, ability, words, fix="choose one of the learners"):
     """Raise InputError unless the learner `name` has an ability.
 
     Parameters
@@ -49,7 +49,8 @@ def require_ability(name, ability, words):
     name : str, one of `LEARNERS`
     ability : "takes_positive" or "is_data_parallel"
     words : str, what a learner without the ability cannot do
+    fix : str, the advice, which the names of learners that have the ability complete
     """
     if not getattr(LEARNERS[name], ability):
         able = ", ".join(other for other in LEARNERS if getattr(LEARNERS[other], ability))
-        raise InputError(f"the learner {name} cannot {words}", fix=f"choose one of the learners {able}")
+        raise InputError(f"the learner {name} cannot {words}", fix=f"{fix} {able}")
