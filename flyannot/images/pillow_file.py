@@ -5,7 +5,6 @@ OpenCV unpacks PNGs of 16-bit colour, of which Pillow keeps 8 bits.  It opens no
 
 import io
 import struct
-import zlib
 from contextlib import contextmanager
 
 import numpy as np
@@ -34,10 +33,8 @@ _COLOURS = {
 # Half of the bytes that decoding a pixel takes, by Pillow's mode.
 _PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 3, "LA": 5, "RGBA": 6, "CMYK": 6}
 _ORIENTATION = 274  # tag of EXIF
-# The chunks of a PNG that Pillow needs.  Others are skipped: texts and colour profiles may be of any size.
+# The chunks of a PNG that Pillow needs, as a browser does: others, such as texts, may be of any size.
 _PNG_CHUNKS = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"eXIf", b"acTL", b"fcTL"}
-_PNG_TEXTS = {b"tEXt", b"zTXt", b"iTXt"}
-_MAX_TEXT_BYTES = 2**20  # of a text with an orientation
 _PNG_TYPE = 25  # place of the byte with the type of a PNG, after its bits
 _GREY_AND_ALPHA = 4
 _DEEP_COLOUR = {(16, 2), (16, _GREY_AND_ALPHA), (16, 6)}  # bits and type of PNGs of which Pillow keeps 8 bits
@@ -195,10 +192,8 @@ def _read_needed_chunks(file):
     used_bits = 0
     while head := file.read(8):
         length, kind = struct.unpack(">I4s", head)
-        if kind in _PNG_CHUNKS or kind in _PNG_TEXTS and length <= _MAX_TEXT_BYTES:
-            content = file.read(length + 4)
-            if kind in _PNG_CHUNKS or _has_orientation(kind, content[:-4]):
-                needed.write(head + content)
+        if kind in _PNG_CHUNKS:
+            needed.write(head + file.read(length + 4))
         elif kind == b"sBIT":
             used_bits = max(file.read(length + 4)[:-4], default=0)
         else:
@@ -207,21 +202,3 @@ def _read_needed_chunks(file):
             break
     needed.seek(0)
     return needed, used_bits
-
-
-def _has_orientation(kind, content):
-    """Return whether a text of a PNG may hold an orientation that Pillow reads, and is not too large.
-
-    kind : one of _PNG_TEXTS; content : bytes
-    """
-    keyword, _, text = content.partition(b"\0")
-    if keyword == b"XML:com.adobe.xmp":
-        return kind == b"iTXt" and text[:1] == b"\0"  # not compressed
-    if keyword != b"Raw profile type exif" or kind == b"iTXt":
-        return False
-    if kind == b"tEXt":
-        return True
-    try:
-        return len(zlib.decompressobj().decompress(text[1:], _MAX_TEXT_BYTES)) < _MAX_TEXT_BYTES
-    except zlib.error:
-        return False

@@ -92,27 +92,15 @@ def test_grey_samples_beside_each_other_are_channels(tmp_path):
         png_chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(bytes(3_000_000))),
         png_chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + zlib.compress(bytes(3_000_000))),
         png_chunk(b"tEXt", b"Comment\0" + b"a" * 3_000_000),
+        png_chunk(b"iTXt", b'XML:com.adobe.xmp\0\0\0\0\0<x tiff:Orientation="3"/>'),
         png_chunk(b"iCCP", b"profile\0\0" + zlib.compress(bytes(3_000_000))),
         png_chunk(b"iCCP", b"profile\0\0damaged"),
         png_chunk(b"eXIf", b"MM\0*\0\0\0\x08\0\xff"),
     ],
-    ids=["text", "exif", "xmp", "long text", "colours", "damaged colours", "damaged exif"],
+    ids=["text", "exif", "xmp", "long text", "orientation", "colours", "damaged colours", "damaged exif"],
 )
 def test_what_stands_beside_the_pixels_of_a_png_makes_it_neither_damaged_nor_slow(extra, picture):
     np.testing.assert_array_equal(read_picture(picture(png_with(extra))), GREY)
-
-
-def test_an_orientation_in_a_text_of_a_png_counts(picture):
-    exif = Image.Exif()
-    exif[0x0112] = 3
-    text = b"\nexif\n%8d\n" % len(exif.tobytes()) + exif.tobytes().hex().encode()
-    for extra in (
-        png_chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(text)),
-        png_chunk(b"tEXt", b"Raw profile type exif\0" + text),
-        png_chunk(b"iTXt", b'XML:com.adobe.xmp\0\0\0\0\0<x tiff:Orientation="3"/>'),
-    ):
-        turned = np.ascontiguousarray(GREY[::-1, ::-1])
-        np.testing.assert_array_equal(read_picture(picture(png_with(extra, turned))), GREY)
 
 
 def test_a_pointer_of_git_lfs_is_named_with_the_command_that_fetches_the_picture(picture):
