@@ -14,10 +14,10 @@ from h5py import h5a, h5o
 
 from flyannot.base.errors import DataError
 from flyannot.files.hdf5.layout import (
-    OpenFile,
     list_attributes,
     list_objects,
     read_attribute,
+    read_rows,
     select_datasets,
 )
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND, FORMAT_VERSION, LARGE_DATASETS, SCHEMAS
@@ -179,7 +179,6 @@ def content_digest(h5, kind, objects=None):
     """
     objects = objects or list_objects(h5)
     sha = hashlib.sha256()
-    opened = OpenFile.from_h5py(h5)
     datasets = select_datasets(objects)
     for name, item in sorted(objects.items()):
         sha.update(f"\0{name}\0".encode())
@@ -193,7 +192,7 @@ def content_digest(h5, kind, objects=None):
         if name.partition("/")[2] not in LARGE_DATASETS.get(kind, ()):
             n_rows = max(1, _BLOCK_BYTES // max(1, dataset.row_bytes))
             for start in range(0, len(dataset), n_rows):
-                sha.update(opened.read_rows(name, dataset, start, start + n_rows).data)
+                sha.update(read_rows(item, dataset, start, start + n_rows).data)
     return sha.hexdigest()
 
 
