@@ -68,7 +68,7 @@ def read_header(h5, path, kind=None):
         If an attribute is missing or malformed.
     """
     root = h5o.open(h5.id, b"/")
-    kind_found = _read_kind(root, path, kind)
+    kind_found = _require_kind(root, path, kind)
     header = Header(
         kind_found,
         json.loads(_read_text_attribute(root, "options")),
@@ -114,7 +114,17 @@ def add_step_options(options, name, values):
     return options | {name: values} | ({} if is_usual else {"chain": chain})
 
 
-def _read_kind(root, path, kind):
+def read_kind(root):
+    """Return the kind of a file, such as "features", by the attributes of its root; "" if it is not ours.
+
+    `root` is a low-level h5py group.
+    """
+    name = _read_text_attribute(root, "format") if h5a.exists(root, b"format") else ""
+    kind = name.removeprefix("flyannot-")
+    return kind if kind != name and kind in SCHEMAS else ""
+
+
+def _require_kind(root, path, kind):
     """Return the kind of a file, such as "features", after checking it and the format version.
 
     Parameters
@@ -128,9 +138,8 @@ def _read_kind(root, path, kind):
     DataError
         If flyannot did not make the file, or it has another kind or another format version.
     """
-    name = _read_text_attribute(root, "format") if h5a.exists(root, b"format") else ""
-    kind_found = name.removeprefix("flyannot-")
-    if not name.startswith("flyannot-") or kind_found not in SCHEMAS:
+    kind_found = read_kind(root)
+    if not kind_found:
         raise DataError(
             f"{path} was not made by flyannot",
             fix=f"give a file made by: {COMMAND_BY_KIND[kind]}" if kind else "give a file made by flyannot",

@@ -17,12 +17,11 @@ from h5py import h5o
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.quality_warnings import parse_warnings
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.files.hdf5.header import content_digest, image_digest, read_header
+from flyannot.files.hdf5.header import content_digest, image_digest, read_header, read_kind
 from flyannot.files.hdf5.layout import (
     examine_layout,
     is_hdf5,
     open_hdf5,
-    read_attribute,
     read_rows,
 )
 from flyannot.files.hdf5.schema import (
@@ -417,11 +416,9 @@ def read_unverified_kind(path):
         if not is_hdf5(path):
             return ""
         with open_hdf5(path) as file:
-            name = read_attribute(h5o.open(file.id, b"/"), "format")
+            return read_kind(h5o.open(file.id, b"/"))
     except (*_HDF5_ERRORS, TypeError):
         return ""
-    kind = name.decode("utf-8", "replace").removeprefix("flyannot-") if isinstance(name, bytes) else ""
-    return kind if kind in SCHEMAS else ""
 
 
 def read_file_kind(path):
