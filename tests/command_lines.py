@@ -15,6 +15,11 @@ def commands_below(group, name="flyannot"):
             yield f"{name} {word}", command
 
 
+def example_of(command):
+    """Return the command lines of the example at the end of the help of a command."""
+    return [line.strip() for line in command.help.partition("Example:\n")[2].splitlines() if line.strip()]
+
+
 def contexts_of(line):
     """Parse a line that begins with flyannot, and return the contexts of the group and its commands.
 

@@ -23,7 +23,7 @@ OPENS = re.compile(
 )
 
 # The one reader of each kind, and the one writer.
-STORE = "layout", "reading", "file_cache", "description", "writing"
+STORE = "layout", "reading", "description", "writing"
 DOORS = {
     "text, JSON and TOML": ("files/text_files.py",),
     "tables": ("files/workbooks.py",),

@@ -275,7 +275,7 @@ def require_number(name, value, kind, words=""):
         raise InputError(what, fix=f"choose another {name}") from None
 
 
-def option(default, kind, help, *, stands_for="", more=False, in_header=True, in_files=True, variable=""):
+def option(default, kind, help, *, stands_for="", in_header=True, in_files=True, variable=""):
     """Declare one option, as a dataclass field of a subclass of `Options`.
 
     Parameters
@@ -284,7 +284,6 @@ def option(default, kind, help, *, stands_for="", more=False, in_header=True, in
     kind : OptionType of the value
     help : str, one or two sentences
     stands_for : str, what help shows as the default if `default` is None
-    more : bool, whether help lists the option under "More options"
     in_header : bool, whether the headers of output files contain the option. Paths are left out; headers have
         the digests of the files instead
     in_files : bool, whether a configuration file may set it. An option that can run other code may not be set

@@ -6,9 +6,7 @@ No other module checks which system it runs on.
 import os
 import signal
 import sys
-import threading
 import time
-from _thread import interrupt_main
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -35,45 +33,21 @@ def exit_immediately(code):
     os._exit(code)
 
 
-def start_interrupting(is_due, call, every_s):
-    """Start to interrupt the main thread every `every_s` seconds, until `stop_interrupting` is called.
+def start_interrupting(call, every_s):
+    """Start to call `call()` in the main thread every `every_s` seconds, until `stop_interrupting` is called.
 
-    A signal handler uses this to raise its exception again if compiled code swallowed the first one. On Linux
-    and macOS a timer calls `call()`, and it is started only if `is_due()` is true now. On Windows a
-    background thread sends SIGINT to the main thread whenever `is_due()` is true; `call` is not used.
-
-    Parameters
-    ----------
-    is_due : function without arguments that returns whether to interrupt
-    call : function without arguments
-    every_s : float, the interval in seconds
+    A signal handler uses this to raise its exception again if compiled code swallowed the first one. On
+    Windows, which has no such timer, this does nothing: the next Ctrl-C raises it.
     """
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, lambda number, frame: call())
-        if is_due():
-            signal.setitimer(signal.ITIMER_REAL, every_s, every_s)
-    elif not any(thread.name == _interrupt_when_due.__name__ for thread in threading.enumerate()):
-        threading.Thread(
-            target=_interrupt_when_due, name=_interrupt_when_due.__name__, args=(is_due, every_s), daemon=True
-        ).start()
+        signal.setitimer(signal.ITIMER_REAL, every_s, every_s)
 
 
 def stop_interrupting():
-    """Stop the timer of `start_interrupting`.
-
-    On Windows this does nothing: the interrupts end when `is_due()`, which `start_interrupting` got, returns
-    False.
-    """
+    """Stop the timer of `start_interrupting`."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _interrupt_when_due(is_due, every_s):
-    """Send SIGINT to the main thread every `every_s` seconds while `is_due()` is true; never return."""
-    while True:
-        time.sleep(every_s)
-        if is_due():
-            interrupt_main(signal.SIGINT)
 
 
 @contextmanager

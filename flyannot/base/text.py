@@ -1,12 +1,10 @@
-"""Text for people: counts in words, short forms of objects, and escapes of control characters."""
+"""Text for people: counts in words, and escapes of control characters."""
 
 import json
 import re
 import unicodedata
-from dataclasses import fields
 from functools import cache, lru_cache
 
-_MAX_LENGTH = 60  # characters of one value
 _UNFIT_FOR_CELLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters, half pairs
 _ENTITY = re.compile(r"&#?\w+;")
 _TAG = re.compile(r"</?(?:i|b|em|u|sub|sup|up|down)>", re.IGNORECASE)  # FlyBase writes <up> for sup
@@ -21,35 +19,6 @@ _DIGIT = re.compile(r"\d")
 _NOTHING = {"na", "nan", "none", "null", "nat", "nil", "nd", "tbd", "tba", "unk"}  # na, nan and unk are genes
 _ABBREVIATIONS = _NOTHING | {"ka", "oa", "sd", "nv", "unkn", "desc"}  # with signs, such as k.A. or s/d
 _SUBJECTS = {"gene", "protein", "term", "stage", "view", "symbol", "name", "gen"}  # words beside an unknown
-
-
-def short_repr(thing):
-    """Return the repr of a dataclass instance with long values shortened.
-
-    An array is shown by its type and shape, and a long list by its length. Classes use it as `__repr__`.
-    """
-    shown = {field.name: getattr(thing, field.name) for field in fields(thing) if field.repr}
-    return format_call(type(thing).__name__, shown)
-
-
-def format_call(name, values):
-    """Format a name and a dict of values as `name(key=value, ...)`, with long values shortened."""
-    return f"{name}({', '.join(f'{key}={short_value(value)}' for key, value in values.items())})"
-
-
-def short_value(value):
-    """Return the repr of a value if it has at most 60 characters; otherwise return a shorter text.
-
-    An array becomes its type and shape, such as <float32 100 x 128>. A long list, tuple, dict or set becomes
-    its length, such as <1,000 items>. Any other long repr is cut.
-    """
-    shape = getattr(value, "shape", None)
-    if shape:
-        return f"<{value.dtype} {' x '.join(map(str, shape))}>"
-    text = repr(value)
-    if len(text) <= _MAX_LENGTH:
-        return text
-    return f"<{len(value):,} items>" if isinstance(value, list | tuple | dict | set) else f"{text[:57]}..."
 
 
 def is_valid_cell(text):

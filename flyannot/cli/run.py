@@ -10,7 +10,6 @@ from click.core import ParameterSource
 from flyannot.base.errors import InputError
 from flyannot.cli.shared.options import (
     IN_FILE,
-    AdvancedOption,
     Command,
     add_options,
     out_folder_option,
@@ -48,13 +47,10 @@ class ShareType(click.ParamType):
     help="The corrections.csv of a curator (repeatable, overrides CONFIG).",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
-@click.option(
-    "--step", cls=AdvancedOption, metavar="STEP", help="Run only this step, from the files of earlier steps."
-)
+@click.option("--step", metavar="STEP", help="Run only this step, from the files of earlier steps.")
 @click.option(
     "--part",
     type=ShareType(),
-    cls=AdvancedOption,
     help="With --step extract, pool or annotate: process only this share of the images, such as 2/8. Then "
     "run the step without --part to join all parts.",
 )

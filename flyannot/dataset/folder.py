@@ -19,7 +19,7 @@ from typing import Any
 
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.base.text import is_unknown, short_repr
+from flyannot.base.text import is_unknown
 from flyannot.base.views import parse_view
 from flyannot.dataset.gene_rows import read_gene_rows
 from flyannot.dataset.paths import (
@@ -158,8 +158,6 @@ class Annotations:
     known_only: dict = field(default_factory=dict)  # the same, of genes without a row -> terms that are known
     reviewed: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms that curators corrected
     _gene_ids: set[str] = field(init=False, repr=False)
-
-    __repr__ = short_repr
 
     def __post_init__(self):
         object.__setattr__(self, "_gene_ids", set().union(*self.genes_by_symbol.values()))

@@ -11,7 +11,7 @@ from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.text import pluralise
 from flyannot.dataset.paths import list_other_tables
 from flyannot.dataset.table_warnings import normalise_name
-from flyannot.files.file_kind import HEIC_SUFFIXES, PICTURE_SUFFIXES, is_picture_file, name_file_kind
+from flyannot.files.file_kind import PICTURE_SUFFIXES, is_picture_file, name_file_kind
 from flyannot.files.tables import read_rows
 
 # BDGP's N_s.bmp is the thumbnail of N.jpe; others are called N_thumb.png, N-thumbnail.jpg, thumb_N.png.
@@ -131,8 +131,7 @@ def _pluralise_kind(n, kind):
     """Format a number of files of one kind, such as "5 HEIC" or "2 hidden files"."""
     if kind.startswith("thumbnail"):
         return pluralise(n, f"{kind} beside its picture", f"{kind.replace(' ', 's ')} beside their pictures")
-    advice = " (to read them: pip install 'flyannot[heic]')" if f".{kind.lower()}" in HEIC_SUFFIXES else ""
-    return pluralise(n, kind, kind if kind == kind.upper() else None) + advice
+    return pluralise(n, kind, kind if kind == kind.upper() else None)
 
 
 def _describe_folders(folders, is_recursive):

@@ -9,7 +9,6 @@ import numpy as np
 
 from flyannot.base.errors import DataError, FlyannotError
 from flyannot.base.quality_warnings import QualityWarning
-from flyannot.base.text import short_repr
 from flyannot.encode.options import count_cells
 from flyannot.encode.pooling import PooledFeatures, pool_image
 from flyannot.images.extract import DescribedPatches, describe_patches
@@ -43,8 +42,6 @@ class Encoder:
     D: Any = None
     lam: float = 0.0
     transforms: tuple = ()
-
-    __repr__ = short_repr
 
     @cached_property
     def gram(self):

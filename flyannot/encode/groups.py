@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.base.text import short_repr
-
 _ROWS = 256  # rows that are scaled at once
 
 
@@ -21,8 +19,6 @@ class Groups:
     gene: list
     fbgn: list
     rows: list
-
-    __repr__ = short_repr
 
     def __len__(self):
         return len(self.name)

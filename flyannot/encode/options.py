@@ -68,13 +68,11 @@ class PoolOptions(Options):
         ChoiceType(CODERS),
         "Solver of the codes; all find the same codes. cd is the quickest for dictionaries of usual size; "
         "siso is for 10,000 atoms and more.",
-        more=True,
     )
     tol: float = option(
         1e-4,
         FloatType(above=0),
         "Largest duality gap of a code, relative to half the squared norm of its patch.",
-        more=True,
     )
     grid: tuple = option(
         ((1, 1),), GridType(), "Cells laid over the image, as in 2x4; several grids as in 1x1+2x4."

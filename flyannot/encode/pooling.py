@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.base.errors import DataError
-from flyannot.base.text import short_repr
 from flyannot.jobs.compiled import compiled
 
 NO_PATCH = -1
@@ -33,8 +32,6 @@ class PooledFeatures:
     features: np.ndarray
     winner: np.ndarray
     is_exact: bool = True
-
-    __repr__ = short_repr
 
 
 def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):

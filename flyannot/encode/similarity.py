@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.base.text import short_repr
 from flyannot.encode.groups import unit_rows
 from flyannot.jobs.resources import limit_blas_threads
 
@@ -42,8 +41,6 @@ class ImageIndex:
     axes: np.ndarray
     images: np.ndarray
     groups: np.ndarray
-
-    __repr__ = short_repr
 
     def coordinates(self, features):
         """Return the coordinates of feature vectors along the axes, float32 (n, n_axes), of length 1."""

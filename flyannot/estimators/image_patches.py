@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flyannot.base.errors import InputError, error_message
 from flyannot.base.options import FloatType, IntegerType, require_number
-from flyannot.base.text import short_repr
 from flyannot.encode.options import GridType
 from flyannot.encode.pooling import pool_image
 
@@ -41,8 +40,6 @@ class ImagePatches:
     first: NDArray[Any]
     centres_px: NDArray[Any]
     sizes_px: NDArray[Any]
-
-    __repr__ = short_repr
 
     def __len__(self) -> int:
         return len(self.first) - 1

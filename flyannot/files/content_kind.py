@@ -29,6 +29,7 @@ class ContentKind(NamedTuple):
 
 UNKNOWN = ContentKind("")
 WEB_PAGE = ContentKind("a web page", "download the file itself; the site may ask for a login")
+_HEIC = ContentKind("a HEIC picture", "save it as JPEG or PNG")
 _TIFF = ContentKind("a TIFF picture")
 _UTF_16 = ContentKind("UTF-16 text")
 _LFS_POINTER = ContentKind("a git-lfs pointer", "fetch the file itself: git lfs pull")
@@ -66,9 +67,9 @@ _KINDS = {  # first bytes -> kind
     ),
 }
 _AFTER_SIZE = {  # bytes 4 to 12, or 8 to 12 after RIFF -> kind
-    b"ftyphei": ContentKind("a HEIC picture"),
-    b"ftypmif1": ContentKind("a HEIC picture"),
-    b"ftypmsf1": ContentKind("a HEIC picture"),
+    b"ftyphei": _HEIC,
+    b"ftypmif1": _HEIC,
+    b"ftypmsf1": _HEIC,
     b"ftypavif": ContentKind("an AVIF picture"),
     b"ftyp": ContentKind("a film"),
 }

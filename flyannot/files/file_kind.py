@@ -2,23 +2,19 @@
 
 import os
 import re
-from importlib.util import find_spec
 
 from flyannot.files.content_kind import UNKNOWN
 from flyannot.files.text_files import recognise_file
 
-HEIC_SUFFIXES = (".heic", ".heif", ".hif")
-_READS_HEIC = find_spec("pillow_heif") is not None
 PICTURE_SUFFIXES = (
     *(".png", ".bmp", ".dib", ".gif", ".webp"),
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".mpo"),
     *(".tif", ".tiff", ".btf", ".tf8", ".lsm"),
     *(".czi", ".lif"),
-    *(HEIC_SUFFIXES if _READS_HEIC else ()),
 )
 # Raw files of cameras begin as a TIFF does, but hold only a small preview.  Nobody means a backup copy.
 _NO_PICTURES = re.compile(r"\.(arw|cr2|dng|nef|nrw|orf|pef|rw2|sr2|srw|bak|old|orig|part|tmp)|.*~", re.DOTALL)
-_READ = ("PNG", "JPEG", "GIF", "BMP", "WebP", "TIFF", *(("HEIC",) if _READS_HEIC else ()))
+_READ = ("PNG", "JPEG", "GIF", "BMP", "WebP", "TIFF")
 _PICTURES = {f"a {kind} picture" for kind in _READ} | {"a CZI file"}
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flyannot.base.text import short_repr
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.grey_levels import WHITE
 from flyannot.images.options import STRIDE_PX, sorted_patch_sizes
@@ -34,8 +33,6 @@ class DescribedPatches:
     centres_px: np.ndarray
     patch_px: np.ndarray
     n_candidates: int = 0  # patches before those of little contrast were dropped
-
-    __repr__ = short_repr
 
 
 def describe_patches(grey, options):

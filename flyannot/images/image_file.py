@@ -13,7 +13,7 @@ from flyannot.base.errors import FlyannotError
 from flyannot.images.address import Axis, choose_plane
 from flyannot.images.microscope_file import open_czi, open_lif
 from flyannot.images.normalise import normalise
-from flyannot.images.pillow_file import open_heif, open_pillow
+from flyannot.images.pillow_file import open_pillow
 from flyannot.images.tiff_file import open_tiff
 from flyannot.images.unreadable import (
     TIFF_SIGNATURES,
@@ -22,8 +22,6 @@ from flyannot.images.unreadable import (
     unknown_pixel_type_error,
     unreadable_image_error,
 )
-
-_HEIF_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"}
 
 
 @contextmanager
@@ -79,7 +77,7 @@ def decode_plane(path, file, planes=(), usual_planes=()):
     with open_container(path, file) as scenes:
         if not scenes:
             raise unreadable_image_error(path, "it contains no picture")
-        planes = planes if open_container in (open_pillow, open_heif) else (*usual_planes, *planes)
+        planes = planes if open_container is open_pillow else (*usual_planes, *planes)
         scene_axis = Axis("scene", len(scenes), tuple(scene.name for scene in scenes))
         is_alike = all(scene.axes == scenes[0].axes for scene in scenes)
         axes = [scene_axis, *(scenes[0].axes if is_alike else ())]
@@ -121,6 +119,4 @@ def _find_container(path, file):
         return open_czi
     if start[:4] == b"\x70\0\0\0" and start[8:9] == b"\x2a":
         return open_lif
-    if start[4:8] == b"ftyp" and start[8:12] in _HEIF_BRANDS:
-        return open_heif
     return open_tiff if start[:4] in TIFF_SIGNATURES else open_pillow

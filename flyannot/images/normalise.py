@@ -168,10 +168,7 @@ def _to_255(plane, white, opaque):
         is_paper = (np.atleast_3d(samples) == np.array(plane.transparent)).all(axis=2)
         alpha = np.where(is_paper, np.float32(0), np.float32(1))
     if plane.colours == "palette":
-        entries = plane.palette[np.minimum(samples, len(plane.palette) - 1)]
-        if plane.palette.shape[1] == 4:
-            alpha = entries[..., 3].astype(np.float32) / np.float32(WHITE)
-        colours = entries[..., :3]
+        colours = plane.palette[np.minimum(samples, len(plane.palette) - 1)]
     else:
         colours = _rescale(samples, white)
     if plane.is_white_zero:

@@ -66,21 +66,18 @@ class ExtractOptions(Options):
         FlagType(),
         "Mirror every embryo whose posterior end is left: the anterior end is the more pointed one (with "
         "--register axis). If both ends are alike, the image is not mirrored, and gets a warning.",
-        more=True,
     )
     multiple_embryos: bool = option(
         False,
         FlagType(),
         "Every image is a photograph of one or more embryos: each is found, cut out, and named IMAGE#1, "
         "IMAGE#2 and so on (with --register axis).",
-        more=True,
     )
     plane: tuple = option(
         (),
         TupleType(PlaneType()),
         "The picture of a microscope's file to use, by a number from 1 or by name: z=5, channel=DAPI, "
         "scene=2, time=1, page=3 (repeatable).",
-        more=True,
     )
     intensity: float = option(
         0.0,
@@ -93,7 +90,6 @@ class ExtractOptions(Options):
         None,
         OutputPathType(),
         "A folder for a PNG of every embryo as it was turned and cut out, to check.",
-        more=True,
         in_header=False,
     )
 

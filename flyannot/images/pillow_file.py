@@ -1,17 +1,14 @@
-"""Pictures that Pillow unpacks: PNG, BMP, JPEG, GIF, WebP, and HEIC if pillow-heif is installed.
+"""Pictures that Pillow unpacks: PNG, BMP, JPEG, GIF and WebP.
 
 OpenCV unpacks PNGs of 16-bit colour, of which Pillow keeps 8 bits.  It opens no file.
 """
 
 import io
 import struct
-import zlib
 from contextlib import contextmanager
 
 import numpy as np
 
-from flyannot.base.errors import InputError
-from flyannot.base.packages import import_optional
 from flyannot.files.content_kind import HEAD_BYTES, recognise_content
 from flyannot.images.geometry import load_opencv
 from flyannot.images.scene import Scene, StoredPlane
@@ -27,24 +24,21 @@ from flyannot.images.unreadable import (
 FORMATS = ("PNG", "BMP", "JPEG", "GIF", "WEBP")
 _COLOURS = {
     **dict.fromkeys(("1", "L", "LA", "I;16", "I"), "grey"),
-    **dict.fromkeys(("P", "PA"), "palette"),
-    **dict.fromkeys(("RGB", "RGBA"), "rgb"),
+    **dict.fromkeys(("P", "PA", "RGB", "RGBA"), "rgb"),
     "CMYK": "cmyk",
 }
 # Half of the bytes that decoding a pixel takes, by Pillow's mode.
-_PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 3, "LA": 5, "RGBA": 6, "CMYK": 6}
+_PIXEL_BYTES = {"1": 1, "L": 1, "P": 3, "PA": 5, "I;16": 3, "LA": 5, "RGBA": 6, "CMYK": 6}
 _ORIENTATION = 274  # tag of EXIF
-# The chunks of a PNG that Pillow needs.  Others are skipped: texts and colour profiles may be of any size.
+# The chunks of a PNG that Pillow needs, as a browser does: others, such as texts, may be of any size.
 _PNG_CHUNKS = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"eXIf", b"acTL", b"fcTL"}
-_PNG_TEXTS = {b"tEXt", b"zTXt", b"iTXt"}
-_MAX_TEXT_BYTES = 2**20  # of a text with an orientation
 _PNG_TYPE = 25  # place of the byte with the type of a PNG, after its bits
 _GREY_AND_ALPHA = 4
 _DEEP_COLOUR = {(16, 2), (16, _GREY_AND_ALPHA), (16, 6)}  # bits and type of PNGs of which Pillow keeps 8 bits
 
 
 @contextmanager
-def open_pillow(path, file, formats=FORMATS):
+def open_pillow(path, file):
     """Open a picture with Pillow, and yield a list with its one Scene.
 
     Only the first picture of an MPO is read: the others are previews.
@@ -53,12 +47,11 @@ def open_pillow(path, file, formats=FORMATS):
     ----------
     path : path of the file, for messages
     file : the open file
-    formats : sequence of Pillow's names of formats
 
     Raises
     ------
     UnusableImage
-        If it is not a picture of these formats, or if it is an animation.
+        If it is not a picture of the FORMATS, or if it is an animation.
     """
     from PIL import Image, ImageFile, UnidentifiedImageError
 
@@ -70,7 +63,7 @@ def open_pillow(path, file, formats=FORMATS):
         bits, png_type = start[_PNG_TYPE - 1 : _PNG_TYPE + 1]
         file, used_bits = _read_needed_chunks(file)
     try:
-        picture = Image.open(file, formats=formats)
+        picture = Image.open(file, formats=FORMATS)
     except Image.DecompressionBombError:
         raise too_large_image_error(path) from None
     except UnidentifiedImageError:
@@ -94,18 +87,6 @@ def open_pillow(path, file, formats=FORMATS):
         yield [Scene("", [], picture.size, 8 if is_large else _PIXEL_BYTES.get(picture.mode, 4), read)]
 
 
-@contextmanager
-def open_heif(path, file):
-    """Open a HEIC, and yield a list with its one Scene."""
-    try:
-        heif = import_optional("pillow_heif", "heic", "it is a HEIC, and to read it needs")
-    except InputError as absent:  # the other pictures can be read
-        raise unreadable_image_error(path, absent.message, fix=absent.fix) from None
-    heif.register_heif_opener()
-    with open_pillow(path, file, ("HEIF",)) as scenes:
-        yield scenes
-
-
 def _read(path, picture, bits):
     """Return the StoredPlane of an open picture of Pillow.
 
@@ -114,22 +95,20 @@ def _read(path, picture, bits):
     if picture.mode not in _COLOURS:
         raise unknown_pixel_type_error(path, f"Pillow's mode {picture.mode}")
     picture.load()
-    transparent = picture.info.get("transparency")
-    palette = None
+    orientation = _orientation(picture)
     if picture.mode in ("P", "PA"):
-        palette = _palette(picture, transparent)
-        transparent = None
-    elif picture.mode == "L" and bits in (2, 4) and transparent is not None:
+        picture = picture.convert("RGBA" if picture.has_transparency_data else "RGB")
+    transparent = picture.info.get("transparency")
+    if picture.mode == "L" and bits in (2, 4) and transparent is not None:
         transparent *= 255 // (2**bits - 1)  # Pillow scales the samples, and not this one
     if picture.mode == "1" and transparent is not None:
         transparent = bool(transparent)
     return StoredPlane(
         picture if picture.mode in ("L", "RGB") else np.asarray(picture),
         _COLOURS[picture.mode],
-        palette,
-        alpha="straight" if picture.mode in ("LA", "PA", "RGBA") else "",
+        alpha="straight" if picture.mode in ("LA", "RGBA") else "",
         transparent=() if transparent is None else tuple(np.atleast_1d(transparent).tolist()),
-        orientation=_orientation(picture),
+        orientation=orientation,
     )
 
 
@@ -155,25 +134,6 @@ def _read_deep_png(path, file, picture):
     )
 
 
-def _palette(picture, transparent):
-    """Return the palette of a picture of Pillow, uint8 (n, 3), or (n, 4) with alpha.
-
-    transparent : number of the transparent colour, or bytes with the alpha of each colour, or None
-    """
-    mode = "RGBA" if picture.palette.mode == "RGBA" else "RGB"
-    palette = np.array(picture.getpalette(mode), np.uint8).reshape(-1, len(mode))
-    padded = np.zeros((256, len(mode)), np.uint8)
-    padded[: len(palette)] = palette
-    if transparent is None or mode == "RGBA":
-        return padded
-    alpha = np.full(256, 255, np.uint8)
-    if isinstance(transparent, bytes):
-        alpha[: len(transparent)] = np.frombuffer(transparent, np.uint8)
-    else:
-        alpha[transparent] = 0
-    return np.column_stack([padded, alpha])
-
-
 def _orientation(picture):
     """Return the orientation of a picture of Pillow, from 1 to 8; 1 if it has none."""
     orientation = picture.getexif().get(_ORIENTATION, 1)
@@ -195,10 +155,8 @@ def _read_needed_chunks(file):
     used_bits = 0
     while head := file.read(8):
         length, kind = struct.unpack(">I4s", head)
-        if kind in _PNG_CHUNKS or kind in _PNG_TEXTS and length <= _MAX_TEXT_BYTES:
-            content = file.read(length + 4)
-            if kind in _PNG_CHUNKS or _has_orientation(kind, content[:-4]):
-                needed.write(head + content)
+        if kind in _PNG_CHUNKS:
+            needed.write(head + file.read(length + 4))
         elif kind == b"sBIT":
             used_bits = max(file.read(length + 4)[:-4], default=0)
         else:
@@ -207,21 +165,3 @@ def _read_needed_chunks(file):
             break
     needed.seek(0)
     return needed, used_bits
-
-
-def _has_orientation(kind, content):
-    """Return whether a text of a PNG may hold an orientation that Pillow reads, and is not too large.
-
-    kind : one of _PNG_TEXTS; content : bytes
-    """
-    keyword, _, text = content.partition(b"\0")
-    if keyword == b"XML:com.adobe.xmp":
-        return kind == b"iTXt" and text[:1] == b"\0"  # not compressed
-    if keyword != b"Raw profile type exif" or kind == b"iTXt":
-        return False
-    if kind == b"tEXt":
-        return True
-    try:
-        return len(zlib.decompressobj().decompress(text[1:], _MAX_TEXT_BYTES)) < _MAX_TEXT_BYTES
-    except zlib.error:
-        return False

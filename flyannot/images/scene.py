@@ -15,7 +15,7 @@ class StoredPlane(NamedTuple):
     samples : array (height, width) or (height, width, n), or a Pillow image with bytes
         Colours come first, then alpha.
     colours : one of N_COLOURS
-    palette : uint8 array (n, 3) of colours, or (n, 4) of colours and alpha
+    palette : uint8 array (n, 3) of colours
     alpha : "" for none, "straight", or "premultiplied" if the colours were multiplied by alpha
     transparent : the samples of the colour that is transparent, or ()
     used_bits : number of bits in use, as stated by the file; 0 if it is not stated

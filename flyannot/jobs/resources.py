@@ -20,11 +20,11 @@ _RECLAIMABLE = ("inactive_file", "active_file", "slab_reclaimable")
 
 
 def available_bytes():
-    """Return the free memory in bytes: the least of machine, control groups, SLURM and address limit."""
+    """Return the free memory in bytes: the least of machine, control groups and address limit."""
     addresses = _address_limit()
     if addresses != math.inf:
         addresses -= psutil.Process().memory_info().vms
-    free = min(psutil.virtual_memory().available, _cgroup_bytes(), _slurm_bytes(), addresses)
+    free = min(psutil.virtual_memory().available, _cgroup_bytes(), addresses)
     return max(0, int(free))
 
 
@@ -110,26 +110,6 @@ def _control_groups():
         if line.startswith("0::/"):
             own = _CGROUPS / line.removeprefix("0::/")
             yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(_CGROUPS))
-
-
-def _slurm_bytes():
-    """Return the unused part of the memory that a SLURM job requested on this node.
-
-    SLURM may end a job that takes more, also without a control group.
-    """
-    of_node = _number("SLURM_MEM_PER_NODE")
-    megabytes = of_node or _number("SLURM_MEM_PER_CPU") * _number("SLURM_CPUS_ON_NODE")
-    if not megabytes:
-        return math.inf
-    own = psutil.Process()
-    in_use = sum(process.memory_info().rss for process in (own, *own.children(recursive=True)))
-    return megabytes * 2**20 - in_use
-
-
-def _number(variable):
-    """Return a number from the environment; 0 if there is none."""
-    text = os.environ.get(variable, "")
-    return int(text) if text.isdigit() else 0
 
 
 THREAD_VARIABLES = (*BLAS_VARIABLES, "NUMBA_NUM_THREADS")

@@ -71,16 +71,14 @@ class Selection(Options):
         FlagType(),
         "Guess the stage range of every image that has none (or unknown, ?, NA) from its picture. Such "
         "images get a warning: one guess in three is wrong.",
-        more=True,
     )
     recursive: bool = option(
-        False, FlagType(), "Also take the pictures in folders below a folder of pictures.", more=True
+        False, FlagType(), "Also take the pictures in folders below a folder of pictures."
     )
     columns: tuple = option(
         (),
         TupleType(ColumnNamesType()),
         "The names that columns have in your tables, such as image=imagen,gene=gen.",
-        more=True,
     )
 
 
@@ -98,14 +96,12 @@ class RunOptions(Options):
         IntegerType(),
         "Use at most this many cores, and fewer if more would gain no time. The result is always the same.",
         stands_for="all cores",
-        more=True,
         variable="FLYANNOT_JOBS",
     )
     scheduler: str | None = option(
         None,
         TextType("ADDRESS"),
         "The address of a Dask scheduler whose workers do the work, such as tcp://host:8786.",
-        more=True,
         in_files=False,
     )
 
@@ -203,20 +199,17 @@ class LearnOptions(Options):
         "Stop when an epoch lowers the objective by less than this fraction, or, with --data-parallel, when "
         "doubling the number of patches does. Values below 0.002 hardly improve the atoms.",
         stands_for="never before --n-epochs; with --max-patches auto 0.005",
-        more=True,
     )
     learner: str = option(
         "scc",
         ChoiceType(LEARNERS),
         "The method. scc is the fastest, for any number of patches. ol reaches the same objective more "
         "slowly. lagrange-dual is for some thousand patches, dssc for comparison, modl for whole pictures.",
-        more=True,
     )
     learner_option: dict = option(
         {},
         LearnerSettingsType(),
         "An option of the learner (repeatable), such as variant=paper; see the documentation.",
-        more=True,
     )
 
     def __post_init__(self):
@@ -315,7 +308,6 @@ class EvaluateOptions(Options):
         TupleType(PathType()),
         "An OBO file, such as FBbt (repeatable), to give genes the parent terms of their terms.",
         in_header=False,
-        more=True,
     )
 
 

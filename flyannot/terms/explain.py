@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.base.errors import DataError
-from flyannot.base.text import short_repr
 from flyannot.encode.pooling import NO_PATCH
 from flyannot.images.geometry import STANDARD_PX, blur_image
 
@@ -45,8 +44,6 @@ class Explanation:
     image: np.ndarray
     patch: np.ndarray
     contribution: np.ndarray
-
-    __repr__ = short_repr
 
     @property
     def total(self):

@@ -39,7 +39,6 @@ from typing import Any
 import numpy as np
 
 from flyannot.base.errors import DataError
-from flyannot.base.text import short_repr
 
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
 METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")  # are averaged
@@ -73,8 +72,6 @@ class TermOutcomes:
     reasons: tuple = ()
     thresholds: np.ndarray | None = None
     observed: np.ndarray = None  # type: ignore[assignment]  # after `__post_init__` it is an array
-
-    __repr__ = short_repr
 
     def __post_init__(self):
         if self.observed is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flyannot.base.errors import DataError
-from flyannot.base.text import pluralise, short_repr
+from flyannot.base.text import pluralise
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval, weighted_aucs
 from flyannot.terms.calibration import choose_threshold, fit_platt, sigmoid
@@ -56,8 +56,6 @@ class Model:
     auc_low: np.ndarray
     auc_high: np.ndarray
     precision: np.ndarray
-
-    __repr__ = short_repr
 
     def decision_values(self, X):
         """Return the decision value of every row for every term, float64 (n_rows, n_terms).

@@ -138,7 +138,6 @@ class TrainOptions(Options):
         TupleType(PathType()),
         "The corrections.csv of a curator (repeatable). Accepted terms are added to the annotations, "
         "rejected ones removed, unsure ones left out of training and scores.",
-        more=True,
         in_header=False,
     )
     adapt: Path | None = option(
@@ -146,21 +145,18 @@ class TrainOptions(Options):
         ModelPath(),
         "Adapt this model (a file, or the name of one that comes with flyannot) to the curated terms, "
         "instead of training a new one. All its terms stay, and its method and normalisation are used.",
-        more=True,
         in_header=False,
     )
     scheme: str = option(
         "group",
         ChoiceType(SCHEMES),
         "Pool all patches of a group into one vector, or take the mean of its images' vectors.",
-        more=True,
     )
     normalisation: str = option(
-        "l2", ChoiceType(("l2", "none")), "Scale feature vectors to norm 1, or do not.", more=True
+        "l2", ChoiceType(("l2", "none")), "Scale feature vectors to norm 1, or do not."
     )
     inner_folds: int = option(
         3,
         IntegerType(least=2),
         "Folds, split by gene, that choose hyperparameters, calibrate, and set thresholds.",
-        more=True,
     )

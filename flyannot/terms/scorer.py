@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from flyannot.base.text import short_repr
 from flyannot.terms.feature_rows import check_columns
 from flyannot.terms.metrics import concordant_pairs
 from flyannot.terms.options import EXPECTED_F1
@@ -73,8 +72,6 @@ class Scorer:
 
     weights: np.ndarray
     intercept: np.ndarray
-
-    __repr__ = short_repr
 
     # Name -> (kinds of type, dimensions), as in `schema`; n_terms, n_features are known.
     ARRAYS: ClassVar[dict[str, tuple[str, tuple]]] = {

@@ -8,7 +8,7 @@ from itertools import chain
 
 import numpy as np
 
-from flyannot.base.text import pluralise, short_repr
+from flyannot.base.text import pluralise
 from flyannot.encode.groups import Groups, group_images, normalise_features, pool_groups
 from flyannot.jobs.resources import require_memory
 from flyannot.terms.feature_rows import CholeskyBasis, add_inner_products
@@ -38,8 +38,6 @@ class LabelledRows:
     reasons: list | None = None
     observed: np.ndarray | None = None
 
-    __repr__ = short_repr
-
     def __post_init__(self):
         object.__setattr__(self, "observed", observed_mask(self.observed, self.Y.shape))
         object.__setattr__(self, "reasons", self.reasons or [""] * len(self.terms))
@@ -58,8 +56,6 @@ class TrainingSet(LabelledRows):
 
     groups: Groups
     in_features: Callable = field(default=lambda scorer: scorer, repr=False)
-
-    __repr__ = short_repr
 
     def __len__(self):
         return len(self.groups)

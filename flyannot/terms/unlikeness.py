@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.base.quality_warnings import QualityWarning
-from flyannot.base.text import short_repr
 
 UNLIKE = 0.98  # an image with a larger rank gets a warning
 LEAST_IMAGES = 20  # with fewer training images a rank says too little
@@ -43,8 +42,6 @@ class NoveltyReference:
     gene: list
     distance: np.ndarray
     view: list
-
-    __repr__ = short_repr
 
     @classmethod
     def from_images(cls, blocks, images, genes, views, rng):

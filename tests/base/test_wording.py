@@ -1,24 +1,6 @@
-"""Text for people: counts in words, and short forms of objects."""
+"""Text for people: counts in words, and escapes."""
 
-import numpy as np
-import pytest
-
-from flyannot.base.text import escape_unprintable, is_valid_cell, pluralise, short_value
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (np.zeros((3, 2), "f4"), "<float32 3 x 2>"),
-        (0.5, "0.5"),
-        ([1, 2], "[1, 2]"),
-        *((kind(range(5000)), "<5,000 items>") for kind in (list, tuple, set, dict.fromkeys)),
-        ("a" * 58, repr("a" * 58)),
-        ("a" * 59, "'" + "a" * 56 + "..."),
-    ],
-)
-def test_a_value_is_cut_or_counted(value, shown):
-    assert short_value(value) == shown
+from flyannot.base.text import escape_unprintable, is_valid_cell, pluralise
 
 
 def test_one_is_one_and_several_are_many():

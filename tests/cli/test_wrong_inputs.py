@@ -11,7 +11,7 @@ from flyannot.base.options import PathType
 from flyannot.cli import group
 from flyannot.cli.shared.options import IN_FILE, OutputPath
 from tests.cli.test_help import make_scores, remove_outputs
-from tests.command_lines import commands_below, contexts_of
+from tests.command_lines import commands_below, contexts_of, example_of
 
 ALL = dict(commands_below(group))
 _LIMIT_S = 120  # for one command; one that waits for a pipe would never end
@@ -71,7 +71,7 @@ def replaced_inputs(name, line, wrong):
 def test_every_wrong_input_is_refused_in_one_line(flyannot, workplace, limited, name, kind):
     """Replace each input of the examples, and add each option that takes a path."""
     faults = []
-    for line in ALL[name].example:
+    for line in example_of(ALL[name]):
         make_scores(flyannot, line)
         suffixes = {Path(path).suffix for path in inputs_of(line)}
         for suffix in sorted(suffixes):

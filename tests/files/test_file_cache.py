@@ -1,4 +1,4 @@
-"""Tests of many files as one input: few are open at a time, and replaced ones are refused."""
+"""Tests of many files as one input: none stays open, and replaced ones are refused."""
 
 import os
 import shutil
@@ -8,7 +8,6 @@ import pytest
 
 from flyannot.base.errors import DataError
 from flyannot.dataset.folder import read_images
-from flyannot.files.hdf5 import file_cache
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline.engine.inputs import open_compatible
@@ -38,23 +37,16 @@ def n_open(paths):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="Linux says which files are open")
-def test_of_many_files_a_few_are_open(chain, files_of_genes, monkeypatch):
-    monkeypatch.setattr(file_cache, "_MAX_OPEN_FILES", 3)
+def test_no_file_stays_open(chain, files_of_genes):
     with open_compatible(files_of_genes, "features") as files:
-        assert n_open(files_of_genes) == 0
-        for stored in files:
-            stored.read_array("4-6", "image")
-            assert n_open(files_of_genes) <= 3
         columns, features = read_features(files, "4-6")
-        assert 0 < n_open(files_of_genes) <= 3
-    assert n_open(files_of_genes) == 0
+        assert n_open(files_of_genes) == 0
     with open_stored_file(chain.features) as whole:
         expected = read_features([whole], "4-6")
     assert columns == expected[0] and np.array_equal(features, expected[1])
 
 
-def test_a_file_that_is_replaced_between_two_openings_is_refused(files_of_genes, tmp_path, monkeypatch):
-    monkeypatch.setattr(file_cache, "_MAX_OPEN_FILES", 1)
+def test_a_file_that_is_replaced_between_two_readings_is_refused(files_of_genes, tmp_path):
     mine = [shutil.copy(path, tmp_path / path.name) for path in files_of_genes[:2]]
     with open_compatible(mine, "features") as files:
         first, second = (stored.read_array("4-6", "image") for stored in files)

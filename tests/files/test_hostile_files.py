@@ -188,7 +188,7 @@ def test_a_header_of_another_program_or_version_is_told_with_what_to_do(path, na
 def replace_dataset(file, name, **options):
     """Replace a dataset by another one."""
     del file[name]
-    file.create_dataset(name, **{"chunks": True, "fletcher32": True, **options})
+    file.create_dataset(name, **options)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -266,22 +266,9 @@ def virtual(file):
     file.create_virtual_dataset("4-6/D", layout)
 
 
-def never_written(file, shape=(4, 128), chunks=(4, 128)):
+def never_written(file, shape=(4, 128), **options):
     """Add a dataset without values."""
-    return file.create_dataset("4-6/D", shape, "f4", chunks=chunks, fletcher32=True)
-
-
-def a_block_shorter_than_its_place(file):
-    """Add a block of 16 bytes instead of 16 MB, which HDF5 accepts."""
-    made = never_written(file, (1 << 14, 256), (1 << 14, 256))
-    made.id.write_direct_chunk((0, 0), b"16 bytes of 16 M")
-
-
-def a_block_missing(file):
-    """Leave out one of four blocks, although enough bytes are stored: whole blocks have padding."""
-    made = never_written(file, (100, 100), (64, 64))
-    for corner in ((0, 0), (0, 64), (64, 0)):
-        made[corner] = 1
+    return file.create_dataset("4-6/D", shape, "f4", **options)
 
 
 DECEITS = {
@@ -296,9 +283,7 @@ DECEITS = {
     "is neither a group nor a dataset": (lambda file: file.update({"4-6/D": np.dtype("f4")}),),
     "claims more data than it stores": (
         never_written,
-        lambda file: never_written(file, (1 << 22, 256), (1024, 256)),  # four gigabytes
-        a_block_shorter_than_its_place,
-        a_block_missing,
+        lambda file: never_written(file, (1 << 22, 256), chunks=(1024, 256)),  # four gigabytes
     ),
 }
 
@@ -324,38 +309,26 @@ def crafted(file, name, dtype, *settings):
     made.write(h5py.h5s.ALL, h5py.h5s.ALL, random)
 
 
-def blocks(how):
-    how.set_chunk((4, 128))
-
-
-def checksums(how):
-    how.set_fletcher32()
-
-
-FILTERS = {
-    "scale-offset": (blocks, lambda how: how.set_scaleoffset(h5py.h5z.SO_FLOAT_DSCALE, 3), checksums),
-    "n-bit": (blocks, lambda how: how.set_filter(h5py.h5z.FILTER_NBIT), checksums),
-    "shuffle": (blocks, lambda how: how.set_shuffle(), checksums),
-    "deflate": (blocks, lambda how: how.set_deflate(0), checksums),
-    "lzf": (blocks, lambda how: how.set_filter(h5py.h5z.FILTER_LZF, h5py.h5z.FLAG_OPTIONAL), checksums),
-    "twice": (blocks, checksums, checksums),
-    "no filter": (blocks,),
+LAYOUTS = {
+    "blocks": (lambda how: how.set_chunk((4, 128)),),
+    "blocks with checksums": (lambda how: how.set_chunk((4, 128)), lambda how: how.set_fletcher32()),
+    "a filter": (lambda how: how.set_chunk((4, 128)), lambda how: how.set_deflate(0)),
     "compact": (lambda how: how.set_layout(h5py.h5d.COMPACT),),
 }
 
 
-@pytest.mark.parametrize("settings", FILTERS.values(), ids=FILTERS)
-def test_blocks_go_through_the_checksum_and_no_other_filter(path, settings):
-    """All other filters of HDF5 are refused, also those that it would load from folders of the system."""
+@pytest.mark.parametrize("settings", LAYOUTS.values(), ids=LAYOUTS)
+def test_a_dataset_is_stored_in_one_piece_without_a_filter(path, settings):
+    """All filters of HDF5 are refused, also those that it would load from folders of the system."""
     with changed(path, "dictionary") as file:
         crafted(file, "4-6/D", h5py.h5t.IEEE_F32LE, *settings)
-    refused(path, "4-6/D", "stored neither in one piece nor in blocks with checksums")
+    refused(path, "4-6/D", "is not stored in one piece")
 
 
 def test_a_dataset_like_ours_that_is_made_by_hand_is_read(path):
     """Without this test the refusals around it would prove nothing."""
     with changed(path, "dictionary") as file:
-        crafted(file, "4-6/D", h5py.h5t.IEEE_F32LE, blocks, checksums)
+        crafted(file, "4-6/D", h5py.h5t.IEEE_F32LE)
     assert verify_stored_file(path) == "dictionary"
 
 
@@ -369,7 +342,7 @@ def test_no_type_is_read_but_those_that_are_written(path, kind, place, dtype):
         dtype = h5py.string_dtype() if dtype == "O" else np.dtype(dtype)
         if place in file:
             del file[place]
-        file.create_dataset(place, (4, 128), dtype, chunks=(4, 128), fletcher32=dtype.kind != "O")
+        file.create_dataset(place, (4, 128), dtype)
         if dtype.kind in "fciub":
             file[place][...] = 1
     refused(path, place, "which flyannot does not write")

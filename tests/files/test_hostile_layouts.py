@@ -277,16 +277,6 @@ def test_a_side_without_values_is_no_longer_than_the_file(path, shape):
     refused(path, "4-6/odd", "claims more data than it stores")
 
 
-def test_a_block_is_no_larger_than_its_dataset_needs(path):
-    """A block of a gigabyte would be made in memory for one number."""
-    with changed(path, "dictionary", seal=False) as file:
-        made = file.create_dataset(
-            "4-6/odd", (1, 1), "f4", chunks=(1 << 14, 1 << 14), maxshape=(None, None), fletcher32=True
-        )
-        made.id.write_direct_chunk((0, 0), b"16 bytes of 1 GB")
-    refused(path, "4-6/odd", "claims more data than it stores")
-
-
 def test_a_file_of_anndata_is_another_programs(path):
     """All that flyannot says of it is that it was not made by flyannot."""
     with h5py.File(path, "w") as file:

@@ -9,7 +9,7 @@ import pytest
 from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5.descriptors import count_patches
 from flyannot.files.hdf5.dictionary import read_dictionary
-from flyannot.files.hdf5.file_cache import close_cached_files
+from flyannot.files.hdf5.file_cache import clear_file_cache
 from flyannot.files.hdf5.layout import open_hdf5
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline.learning.patch_blocks import build_patch_blocks
@@ -80,7 +80,7 @@ def test_patch_blocks_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
         assert np.array_equal([*picked.read()][1], next(blocks.read()))
         some = blocks.at_most(int(blocks.sizes[:2].max()), np.random.default_rng(0))
         assert 0 < some.sizes.sum() <= max(blocks.sizes)
-    close_cached_files()
+    clear_file_cache()
 
 
 def test_every_image_is_checked_once_whoever_reads_it(chain):

@@ -12,7 +12,7 @@ from PIL import Image
 from flyannot.base.errors import FlyannotError
 from flyannot.dataset.folder import read_images
 from flyannot.encode.encoder import PatchTransform
-from flyannot.files.hdf5.file_cache import close_cached_files
+from flyannot.files.hdf5.file_cache import clear_file_cache
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
 from flyannot.images.extract import describe_patches
 from flyannot.images.options import ExtractOptions
@@ -60,7 +60,7 @@ CHANGED = (
 
 def forget():
     """Forget what this process has loaded, like a new process."""
-    close_cached_files()
+    clear_file_cache()
     load_encoder.cache_clear()
     load_model.cache_clear()
 

@@ -78,12 +78,7 @@ def _run(group):
     if hasattr(sys.stdout, "reconfigure"):  # a terminal may lack letters
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = group.main(
-            prog_name="flyannot",
-            standalone_mode=False,
-            auto_envvar_prefix="FLYANNOT",
-            complete_var=_COMPLETION,
-        )
+        code = group.main(prog_name="flyannot", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except (Exception, SystemExit):
@@ -142,7 +137,6 @@ def install_signal_handlers():
     _received_signals.clear()
     for number in ENDING_SIGNALS:
         signal.signal(number, _on_signal)
-    _start_raising_again()
     sys.unraisablehook = _report_unraisable
 
 
@@ -156,12 +150,8 @@ def _ignore_signals():
 
 def _on_signal(number, frame):
     _received_signals.append(number)
-    _start_raising_again()
+    start_interrupting(_raise_if_interrupted, _REPEAT_S)
     _raise_if_interrupted()
-
-
-def _start_raising_again():
-    start_interrupting(lambda: _received_signals, _raise_if_interrupted, _REPEAT_S)
 
 
 def _raise_if_interrupted():

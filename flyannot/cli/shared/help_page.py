@@ -1,8 +1,4 @@
-"""Help pages: purpose, usage, options and an example.
-
-The package cloup also groups options and commands. However, its import would add 40 ms to the 125 ms of a
-help page, and it cannot list commands without importing them.
-"""
+"""Help pages, which click writes, and a group that lists commands without importing them."""
 
 import re
 from inspect import cleandoc
@@ -14,66 +10,28 @@ from flyannot.base.errors import did_you_mean
 from flyannot.base.registry import import_object
 from flyannot.cli.shared.messages import message_options
 
-_EXAMPLE = "\b\nExample:\n"
 _KEPT_LINES = re.compile("^\b\n((?:.+\n?)+)", re.MULTILINE)  # paragraphs that click does not wrap
 
 
 class DocumentedCommand(click.Command):
-    """Base of commands and groups whose docstring ends in an example.
+    """The base of commands and groups, which have the options of messages.
 
     Attributes
     ----------
-    about : the first paragraph of the docstring
-    example : list of the command lines of the example
     help : the docstring as Markdown, for the site
     """
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.params += message_options()
-        text = cleandoc(self.help or "")
-        body, _, example = text.partition(_EXAMPLE)
-        self.about, _, self._details = body.strip().partition("\n\n")
-        self.example = [line.strip() for line in example.splitlines() if line.strip()]
-        self.help = _KEPT_LINES.sub(lambda found: indent(found[1], "    "), text)
+        self._text = cleandoc(self.help or "")
+        self.help = _KEPT_LINES.sub(lambda found: indent(found[1], "    "), self._text)
 
-    def get_short_help_str(self, limit=45):
-        """Return `about` in full, for a list of commands."""
-        return " ".join(self.about.split())
-
-    def format_help(self, ctx, formatter):
-        """Write the page: purpose, usage, details, options, commands, example."""
-        formatter.write_text(self.about)
+    def format_help_text(self, ctx, formatter):
+        """Write the docstring."""
         formatter.write_paragraph()
-        self.format_usage(ctx, formatter)
-        if self._details:
-            formatter.write_paragraph()
-            with formatter.indentation():
-                formatter.write_text(self._details)
-        self.format_options(ctx, formatter)
-        with formatter.section("Example"):
-            formatter.write_text("\b\n" + "\n".join(self.example))
-
-    def format_options(self, ctx, formatter):
-        """Write the main options, then "More options"; options common to all commands come last."""
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        first = [option for option in options if not _is_more(option)]
-        if not first or isinstance(self, click.Group):
-            first = options
-        more = sorted((option for option in options if option not in first), key=is_common_option)
-        for heading, shown in (("Options", first), ("More options", more)):
-            if shown:
-                with formatter.section(heading):
-                    formatter.write_dl([option.get_help_record(ctx) for option in shown])
-
-
-def is_common_option(option):
-    """Return True if every command has the click option, such as --help."""
-    return not option.expose_value
-
-
-def _is_more(option):
-    return getattr(option, "is_more", False) or is_common_option(option)
+        with formatter.indentation():
+            formatter.write_text(self._text)
 
 
 class LazyGroup(DocumentedCommand, click.Group):
@@ -111,9 +69,8 @@ class LazyGroup(DocumentedCommand, click.Group):
             ctx.fail(f'no such command "{args[0]}".{did_you_mean(args[0], known)}')
         return super().resolve_command(ctx, args)
 
-    def format_options(self, ctx, formatter):
-        """Write the options and the list of commands to the help page, without importing the commands."""
-        super().format_options(ctx, formatter)
+    def format_commands(self, ctx, formatter):
+        """Write the list of commands to the help page, without importing the commands."""
         for purpose, commands in self._table().items():
             with formatter.section(purpose):
                 formatter.write_dl([(name, does) for name, (_, does) in commands.items()])

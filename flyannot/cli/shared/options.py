@@ -100,12 +100,6 @@ class OptionParamType(click.ParamType):
         return [CompletionItem(name) for name in self.choices if name.startswith(incomplete)]
 
 
-class AdvancedOption(click.Option):
-    """A click option that the help page lists under "More options"."""
-
-    is_more = True
-
-
 class FieldOption(click.Option):
     """A click option built from a dataclass field of an options class.
 
@@ -117,7 +111,6 @@ class FieldOption(click.Option):
 
     def __init__(self, names, *, field):
         kind = field.metadata["kind"]
-        self.is_more = field.metadata["more"]
         value: dict = {"type": OptionParamType(kind), "metavar": kind.name}
         text = field.metadata["help"]
         default = format_default(field)

@@ -14,10 +14,10 @@ from h5py import h5a, h5o
 
 from flyannot.base.errors import DataError
 from flyannot.files.hdf5.layout import (
-    OpenFile,
     list_attributes,
     list_objects,
     read_attribute,
+    read_rows,
     select_datasets,
 )
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND, FORMAT_VERSION, LARGE_DATASETS, SCHEMAS
@@ -68,7 +68,7 @@ def read_header(h5, path, kind=None):
         If an attribute is missing or malformed.
     """
     root = h5o.open(h5.id, b"/")
-    kind_found = _read_kind(root, path, kind)
+    kind_found = _require_kind(root, path, kind)
     header = Header(
         kind_found,
         json.loads(_read_text_attribute(root, "options")),
@@ -114,7 +114,17 @@ def add_step_options(options, name, values):
     return options | {name: values} | ({} if is_usual else {"chain": chain})
 
 
-def _read_kind(root, path, kind):
+def read_kind(root):
+    """Return the kind of a file, such as "features", by the attributes of its root; "" if it is not ours.
+
+    `root` is a low-level h5py group.
+    """
+    name = _read_text_attribute(root, "format") if h5a.exists(root, b"format") else ""
+    kind = name.removeprefix("flyannot-")
+    return kind if kind != name and kind in SCHEMAS else ""
+
+
+def _require_kind(root, path, kind):
     """Return the kind of a file, such as "features", after checking it and the format version.
 
     Parameters
@@ -128,9 +138,8 @@ def _read_kind(root, path, kind):
     DataError
         If flyannot did not make the file, or it has another kind or another format version.
     """
-    name = _read_text_attribute(root, "format") if h5a.exists(root, b"format") else ""
-    kind_found = name.removeprefix("flyannot-")
-    if not name.startswith("flyannot-") or kind_found not in SCHEMAS:
+    kind_found = read_kind(root)
+    if not kind_found:
         raise DataError(
             f"{path} was not made by flyannot",
             fix=f"give a file made by: {COMMAND_BY_KIND[kind]}" if kind else "give a file made by flyannot",
@@ -179,7 +188,6 @@ def content_digest(h5, kind, objects=None):
     """
     objects = objects or list_objects(h5)
     sha = hashlib.sha256()
-    opened = OpenFile.from_h5py(h5)
     datasets = select_datasets(objects)
     for name, item in sorted(objects.items()):
         sha.update(f"\0{name}\0".encode())
@@ -193,7 +201,7 @@ def content_digest(h5, kind, objects=None):
         if name.partition("/")[2] not in LARGE_DATASETS.get(kind, ()):
             n_rows = max(1, _BLOCK_BYTES // max(1, dataset.row_bytes))
             for start in range(0, len(dataset), n_rows):
-                sha.update(opened.read_rows(name, dataset, start, start + n_rows).data)
+                sha.update(read_rows(item, dataset, start, start + n_rows).data)
     return sha.hexdigest()
 
 

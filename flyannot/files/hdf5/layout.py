@@ -5,30 +5,27 @@ shapes and values. Every object has one name and is visited once. Every dataset 
 stored in full. Attributes are single texts or numbers. A file of 1 MB then cannot claim to have 4 GiB of
 data, also not by many claims to the same bytes. The numbers of objects and attributes are limited.
 
-The low-level interface of h5py is ten times faster here than the high-level one. A dataset that is stored in
-one piece is then read without the HDF5 library, also by several threads at once.
+The low-level interface of h5py is ten times faster here than the high-level one. A dataset is stored in one
+piece, and is read without the HDF5 library, also by several threads at once.
 """
 
 import math
 import os
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import h5py
 import numpy as np
-from h5py import h5, h5a, h5d, h5g, h5l, h5o, h5s, h5t, h5z
+from h5py import h5, h5a, h5d, h5g, h5l, h5o, h5s, h5t
 
 from flyannot.files.hdf5.schema import DTYPES
 from flyannot.files.text_files import open_regular_file, read_first_bytes
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # the first bytes of every HDF5 file
-_OLD_BLOCK_FILTERS = [h5z.FILTER_FLETCHER32]  # before 1.0 flyannot wrote datasets in blocks with checksums
 _PLAIN_TYPES = {h5t.INTEGER, h5t.FLOAT, h5t.STRING}
 # flyannot writes up to 200 objects, 5 deep, and 14 attributes.
 _MAX_OBJECTS = 2000
 _MAX_DEPTH = 16
 _MAX_ATTRIBUTES = 64  # of all objects together
-_CAN_READ_WITHOUT_HDF5 = hasattr(os, "preadv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,8 @@ class DatasetLayout:
     ----------
     shape : tuple of int
     dtype : numpy.dtype
-    offset : int, the position of its first byte in the file; None if it is not stored in one piece
+    offset : int, the position of its first byte in the file; None if it has no values, or in a file that is
+        not examined yet
     """
 
     shape: tuple
@@ -60,52 +58,28 @@ class DatasetLayout:
         return self.dtype.itemsize * math.prod(self.shape)
 
 
-class OpenFile(NamedTuple):
-    """An open HDF5 file, whose datasets can be read without the HDF5 library.
+def read_rows(source, dataset, start=0, stop=None):
+    """Read the rows `start` to `stop` of a dataset into a new array; OSError if the file ends early.
 
-    Attributes
+    Parameters
     ----------
-    h5 : h5py.File
-    descriptor : int, the descriptor of the operating system for the file; None if the HDF5 library must read
-        it
+    source : the file, open for reading bytes, or the low-level h5py dataset, which may have unwritten values
+    dataset : DatasetLayout, its shape, dtype and position
+    start, stop : int, as in a slice; by default all rows
     """
-
-    h5: h5py.File
-    descriptor: int | None
-
-    @classmethod
-    def from_h5py(cls, h5):
-        """Make an `OpenFile` from an open `h5py.File`.
-
-        The file descriptor is None unless the system has `preadv` and HDF5 itself reads by a descriptor.
-        """
-        return cls(h5, h5.id.get_vfd_handle() if _CAN_READ_WITHOUT_HDF5 and h5.driver == "sec2" else None)
-
-    def read_rows(self, name, dataset, start=0, stop=None):
-        """Read the rows `start` to `stop` of a dataset into a new array; OSError if the file ends early.
-
-        Parameters
-        ----------
-        name : str, the path of the dataset in the file, such as "4-6/image"
-        dataset : DatasetLayout, its shape, dtype and position
-        start, stop : int, as in a slice; by default all rows
-        """
-        start, stop, _ = slice(start, stop).indices(len(dataset))
-        rows = np.empty((max(0, stop - start), *dataset.shape[1:]), dataset.dtype)
-        if dataset.offset is not None and self.descriptor is not None:
-            left = rows.reshape(-1).view(np.uint8).data
-            at = dataset.offset + start * dataset.row_bytes
-            while left:
-                n_read = os.preadv(self.descriptor, [left], at)
-                if not n_read:
-                    raise OSError("the file ends early")
-                left = left[n_read:]
-                at += n_read
-        elif rows.size:
-            space = h5s.create_simple(dataset.shape)
-            space.select_hyperslab((start, *(0,) * (rows.ndim - 1)), rows.shape)
-            h5d.open(self.h5.id, name.encode()).read(h5s.create_simple(rows.shape), space, rows)
+    start, stop, _ = slice(start, stop).indices(len(dataset))
+    rows = np.empty((max(0, stop - start), *dataset.shape[1:]), dataset.dtype)
+    if not rows.size:
         return rows
+    if isinstance(source, h5d.DatasetID):
+        space = h5s.create_simple(dataset.shape)
+        space.select_hyperslab((start, *(0,) * (rows.ndim - 1)), rows.shape)
+        source.read(h5s.create_simple(rows.shape), space, rows)
+    else:
+        source.seek(dataset.offset + start * dataset.row_bytes)
+        if source.readinto(rows.reshape(-1).view(np.uint8)) < rows.nbytes:
+            raise OSError("the file ends early")
+    return rows
 
 
 def open_hdf5(path):
@@ -316,17 +290,10 @@ def _storage_error(item, dataset, n_bytes):
     if not dataset.shape:
         return "has no rows"
     n_stored = item.get_storage_size()
-    if dataset.offset is not None or not dataset.n_bytes:  # HDF5 reads zeros beyond the end of the file
-        is_whole = max(dataset.shape) <= n_bytes and (dataset.offset or 0) + dataset.n_bytes <= n_bytes
-        n_needed = dataset.n_bytes
-    else:
-        creation = item.get_create_plist()
-        if [creation.get_filter(i)[0] for i in range(creation.get_nfilters())] != _OLD_BLOCK_FILTERS:
-            return "is stored neither in one piece nor in blocks with checksums"
-        block = creation.get_chunk()
-        n_blocks = math.prod(-(-size // side) for size, side in zip(dataset.shape, block))
-        n_needed = n_blocks * math.prod(block) * dataset.dtype.itemsize  # blocks are stored as a whole
-        is_whole = n_needed <= n_bytes and item.get_num_chunks() == n_blocks
-    if not is_whole or not n_needed <= n_stored <= n_bytes:
+    if dataset.offset is None and dataset.n_bytes and n_stored:
+        return "is not stored in one piece"
+    # HDF5 reads zeros beyond the end of the file.
+    is_whole = max(dataset.shape) <= n_bytes and (dataset.offset or 0) + dataset.n_bytes <= n_bytes
+    if not is_whole or not dataset.n_bytes <= n_stored <= n_bytes:
         return "claims more data than it stores"
     return ""

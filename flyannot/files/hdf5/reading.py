@@ -5,6 +5,7 @@ in the header. The large datasets (LARGE_DATASETS) are compared with their diges
 are read.
 """
 
+import os
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
@@ -16,15 +17,12 @@ from h5py import h5o
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.quality_warnings import parse_warnings
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.files.hdf5.header import content_digest, image_digest, read_header
+from flyannot.files.hdf5.header import content_digest, image_digest, read_header, read_kind
 from flyannot.files.hdf5.layout import (
-    OpenFile,
     examine_layout,
     is_hdf5,
-    list_objects,
     open_hdf5,
-    read_attribute,
-    select_datasets,
+    read_rows,
 )
 from flyannot.files.hdf5.schema import (
     COMMAND_BY_KIND,
@@ -35,30 +33,32 @@ from flyannot.files.hdf5.schema import (
     find_inconsistency,
     find_shape_error,
 )
-from flyannot.files.text_files import recognise_file
+from flyannot.files.text_files import open_regular_file, recognise_file
 
 _BLOCK_BYTES = 1 << 22  # bytes that are read and checked at once
 _HDF5_ERRORS = (OSError, RuntimeError, KeyError, ValueError)
 
 
 class StoredFile:
-    """An open HDF5 file of flyannot: its header and its datasets. Several threads may read it at once.
+    """An HDF5 file of flyannot that was checked: its header and its datasets. Several threads may read it.
 
     Functions call it `stored`; `open_stored_file` makes it. `kind`, `digest`, `version`, `options`, `inputs`,
     `failures` and `seed` are the fields of its `Header`. `stage_ranges` is the tuple of the stage ranges in
-    the file.
+    the file. The file is opened anew whenever it is read. If it was replaced since it was checked, reading
+    raises DataError, unless the new file has the same digest.
 
     Parameters
     ----------
-    h5 : open h5py file
     path : Path of the file
     header : Header of the file
-    datasets : dict, path in the file such as "4-6/image" -> `DatasetLayout`; None to list them here
+    datasets : dict, path in the file such as "4-6/image" -> `DatasetLayout`
+    identity : the `_file_identity` of the file before it was checked
+    h5 : open h5py file that is being written, whose values are read from it; otherwise None
     """
 
-    def __init__(self, h5, path, header, datasets=None):
-        datasets = select_datasets(list_objects(h5)) if datasets is None else datasets
-        self._open = OpenFile.from_h5py(h5)
+    def __init__(self, path, header, datasets, *, identity=None, h5=None):
+        self._h5 = h5
+        self._identity = identity
         self.path = path
         self.kind = header.kind
         self.digest = header.digest
@@ -67,11 +67,12 @@ class StoredFile:
         self.inputs = header.inputs
         self.failures = header.failures
         self.seed = header.seed
-        self.stage_ranges = tuple(s for s in STAGE_RANGES if s in h5)
-        self._groups = {
-            s: {n.partition("/")[2]: d for n, d in datasets.items() if n.startswith(f"{s}/")}
-            for s in self.stage_ranges
-        }
+        groups: dict = {s: {} for s in STAGE_RANGES}
+        for name, dataset in datasets.items():
+            stage_range, _, inner = name.partition("/")
+            groups.get(stage_range, {})[inner] = dataset
+        self._groups = {s: group for s, group in groups.items() if group}
+        self.stage_ranges = tuple(self._groups)
 
     def __repr__(self):
         return f"<{self.kind} file {str(self.path)!r}: {', '.join(self.stage_ranges) or 'no stage range'}>"
@@ -89,7 +90,7 @@ class StoredFile:
             )
         return self._groups[stage_range]
 
-    def read_array(self, stage_range, name, start=0, stop=None, *, columns=None, as_bytes=False):
+    def read_array(self, stage_range, name, start=0, stop=None, *, as_bytes=False):
         """Read some rows of a dataset of a stage range.
 
         Parameters
@@ -97,7 +98,6 @@ class StoredFile:
         stage_range : str
         name : str, the dataset, such as "features"
         start, stop : int, the rows, as in a slice; by default all rows
-        columns : slice or list of int, the columns to read; None for all
         as_bytes : bool, whether text is returned as an array of bytes; otherwise it is a list of str
 
         Returns
@@ -110,11 +110,7 @@ class StoredFile:
             If the dataset cannot be read or a value is not finite. Some datasets (MAY_BE_NAN) may have NaN.
         """
         try:
-            if columns is None:
-                dataset = self.datasets(stage_range)[name]
-                values = self._open.read_rows(f"{stage_range}/{name}", dataset, start, stop)
-            else:
-                values = self._open.h5[f"{stage_range}/{name}"][start:stop, columns]
+            values = self._read_rows(stage_range, name, start, stop)
         except _HDF5_ERRORS as error:
             what = f"{stage_range}/{name} cannot be read ({_first_line(error)})"
             raise damaged_file_error(self.path, what, self.kind) from error
@@ -126,6 +122,17 @@ class StoredFile:
                 what = f"{stage_range}/{name} has values that are not finite"
                 raise damaged_file_error(self.path, what, self.kind)
         return values
+
+    def _read_rows(self, stage_range, name, start, stop):
+        """Read some rows of a dataset, as `read_rows`, from the file that was checked."""
+        dataset = self.datasets(stage_range)[name]
+        if self._h5 is not None:
+            return read_rows(self._h5[f"{stage_range}/{name}"].id, dataset, start, stop)
+        if _file_identity(self.path) != self._identity:  # then it must have the same digest
+            with open_stored_file(self.path, self.kind, digest=self.digest) as same:
+                self._identity = same._identity
+        with open_regular_file(self.path) as file:
+            return read_rows(file, dataset, start, stop)
 
     def read_arrays(self, stage_range, place, datasets, sizes):
         """Read several datasets of a subgroup of a stage range, and return them as a dict, name -> array.
@@ -218,12 +225,12 @@ class StoredFile:
         ----------
         stage_range : str
         name : str, the dataset, such as "features"
-        columns : slice or list of int, the columns to read
+        columns : slice or list of int, the columns to yield
         """
         dataset = self.datasets(stage_range)[name]
         n_rows = max(1, _BLOCK_BYTES // max(1, dataset.row_bytes))
         for start in range(0, len(dataset), n_rows):
-            yield self.read_array(stage_range, name, start, start + n_rows, columns=columns)
+            yield self.read_array(stage_range, name, start, start + n_rows)[:, columns]
 
     def _row_offsets(self, stage_range, start, stop):
         """Return the row in the large datasets at which each of the images `start` to `stop` begins.
@@ -237,7 +244,7 @@ class StoredFile:
 
 @contextmanager
 def open_stored_file(path, kind=None, *, digest=None):
-    """Open and check an HDF5 file of flyannot, and yield it as a `StoredFile` for a `with` block.
+    """Check an HDF5 file of flyannot, and yield it as a `StoredFile` for a `with` block.
 
     Parameters
     ----------
@@ -254,18 +261,19 @@ def open_stored_file(path, kind=None, *, digest=None):
     """
     path = Path(path)
     _require_hdf5(path, kind)
+    identity = _file_identity(path)
     try:
         file = open_hdf5(path)
     except OSError as error:
         raise damaged_file_error(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
     with file:
-        stored = _validate(file, path, kind)
-        if digest is not None and stored.digest != digest:
-            raise DataError(
-                f"{path} was replaced while this ran: its digest is {stored.digest[:12]}, not {digest[:12]}",
-                fix="run the same command again",
-            )
-        yield stored
+        stored = _validate(file, path, kind, identity)
+    if digest is not None and stored.digest != digest:
+        raise DataError(
+            f"{path} was replaced while this ran: its digest is {stored.digest[:12]}, not {digest[:12]}",
+            fix="run the same command again",
+        )
+    yield stored
 
 
 def verify_stored_file(path, progress=lambda done, total, unit: None, *, each=map):
@@ -319,6 +327,17 @@ def read_image_metadata(stored, stage_range, start=0, stop=None):
     return columns | {"quality_warnings": list(map(parse_warnings, columns["quality_warnings"]))}
 
 
+def _file_identity(path):
+    """Return device, inode, size and times of a file as a tuple; None if the file does not exist.
+
+    The tuple differs after the file was replaced or changed.
+    """
+    if not os.path.exists(path):
+        return None
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 def damaged_file_error(path, what, kind=None):
     """Make the DataError for a file that is damaged, or that flyannot did not make.
 
@@ -356,7 +375,7 @@ def _first_line(error):
     return (str(error).splitlines() or [type(error).__name__])[0].strip("'\"")
 
 
-def _validate(h5, path, kind):
+def _validate(h5, path, kind, identity):
     """Check the header, layout, schema and digest of an open h5py file, and return its `StoredFile`.
 
     For a malicious file the HDF5 library may raise almost any exception; each becomes a DataError.
@@ -366,11 +385,12 @@ def _validate(h5, path, kind):
     h5 : open h5py file
     path : Path of the file, for messages
     kind : str, the kind that the file must have; None for any
+    identity : the `_file_identity` of the file before it was opened
     """
     try:
         header = read_header(h5, path, kind)
         objects, datasets = examine_layout(h5, path)
-        stored = StoredFile(h5, path, header, datasets)
+        stored = StoredFile(path, header, datasets, identity=identity)
         schema = SCHEMAS[header.kind]
         wrong = ""
         for s in stored.stage_ranges:
@@ -396,11 +416,9 @@ def read_unverified_kind(path):
         if not is_hdf5(path):
             return ""
         with open_hdf5(path) as file:
-            name = read_attribute(h5o.open(file.id, b"/"), "format")
+            return read_kind(h5o.open(file.id, b"/"))
     except (*_HDF5_ERRORS, TypeError):
         return ""
-    kind = name.decode("utf-8", "replace").removeprefix("flyannot-") if isinstance(name, bytes) else ""
-    return kind if kind in SCHEMAS else ""
 
 
 def read_file_kind(path):

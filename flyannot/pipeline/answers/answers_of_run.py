@@ -17,6 +17,7 @@ import numpy as np
 from flyannot.base.errors import FlyannotError, InputError
 from flyannot.files.atomic_file import copy_file
 from flyannot.files.digest import canonical_json, file_digest
+from flyannot.files.hdf5.layout import list_objects, select_datasets
 from flyannot.files.hdf5.predictions import write_run_answers
 from flyannot.files.hdf5.reading import StoredFile, open_stored_file
 from flyannot.pipeline.engine.curated_terms import CuratedTerms
@@ -83,7 +84,7 @@ class RunAnswers:
         scores = _read_scores(self.scores)
         previous = _read_previous(self.scores)
         previous.warn()
-        stored = StoredFile(file, Path(file.filename), header)
+        stored = StoredFile(Path(file.filename), header, select_datasets(list_objects(file)), h5=file)
         margin = header.options["annotate"]["abstain_margin"]
         evaluated = self._evaluated_images()
         for s in stored.stage_ranges:

@@ -11,7 +11,7 @@ from threading import Lock
 from flyannot.base.errors import InputError, WriteError
 from flyannot.dataset.paths import is_data_set_table
 from flyannot.files.atomic_file import check_output, file_has_text, lock_output, write_text
-from flyannot.files.hdf5.file_cache import close_cached_files
+from flyannot.files.hdf5.file_cache import clear_file_cache
 from flyannot.files.hdf5.layout import is_hdf5
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.writing import header_mismatch
@@ -228,7 +228,7 @@ class PartsTask(FileTask):
         share : (I, N), the I-th of N shares; None for all parts
         """
         made = make_missing_parts(self._make_part, self._parts(share), execution)
-        close_cached_files()
+        clear_file_cache()
         return made
 
     def make(self, execution):

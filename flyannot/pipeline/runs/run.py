@@ -3,7 +3,6 @@
 import logging
 from dataclasses import replace
 
-from flyannot.files.digest import cache_digests
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.task import describe_plan, run_task
 
@@ -31,20 +30,19 @@ def run_steps(plan, execution, only=None):
         If nothing can be learned from images of the guessed stage ranges.
     """
     made_before = {}  # path -> Outcome of an output that an earlier step made
-    with cache_digests():
-        for name in [only] if only else STEPS:
-            made_with = []
-            # Guessed stage ranges may change the options of `extract` itself, by the model that is adapted.
-            while name in plan.requests and plan.requests[name].options not in made_with:
-                made_with.append(plan.requests[name].options)
-                log.info("[%s]", name)
-                task = plan.build_task(name)
-                outcome = run_task(task, replace(execution, force=True))
-                made_before |= {one.path: one for one in outcome.also}
-                yield name, task, outcome if outcome.made else made_before.get(task.path, outcome)
-                if name == "extract" and plan.tables.has_unknown_stages:
-                    plan = plan.settled()
-                    plan.check()
+    for name in [only] if only else STEPS:
+        made_with = []
+        # Guessed stage ranges may change the options of `extract` itself, by the model that is adapted.
+        while name in plan.requests and plan.requests[name].options not in made_with:
+            made_with.append(plan.requests[name].options)
+            log.info("[%s]", name)
+            task = plan.build_task(name)
+            outcome = run_task(task, replace(execution, force=True))
+            made_before |= {one.path: one for one in outcome.also}
+            yield name, task, outcome if outcome.made else made_before.get(task.path, outcome)
+            if name == "extract" and plan.tables.has_unknown_stages:
+                plan = plan.settled()
+                plan.check()
 
 
 def describe_first_outdated(plan, names):

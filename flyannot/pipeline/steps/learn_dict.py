@@ -16,7 +16,7 @@ from flyannot.base.errors import DataError
 from flyannot.base.text import pluralise
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
-from flyannot.files.hdf5.file_cache import close_cached_files
+from flyannot.files.hdf5.file_cache import clear_file_cache
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.writing import create_stored_file, header_mismatch
@@ -328,7 +328,7 @@ def _learn_data_parallel(samples, checkpoint, options, execution, count, rng):
             so_far = {"n_rounds": progress.n_rounds, "seconds": progress.seconds}
             checkpoint.write(progress.atoms._asdict() | so_far, progress.records)
     count.add(options.n_epochs * options.max_patches - progress.atoms.n_visits)
-    close_cached_files()
+    clear_file_cache()
     if plan.tol is not None and has_converged(progress, plan):
         before, last = progress.records[-2:]
         log.info(
