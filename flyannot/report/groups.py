@@ -188,7 +188,9 @@ class RunGroups:
         self._queue.mark(entry.terms)
         entry.terms.sort(key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.probability or 0)))
         explained = [one for one in entry.terms if one.status in (AGREED, MISSED, NEW, PREDICTED)]
-        drawn = self._maps[stage_range].draw_maps(entry, {one.term: one.decision_value for one in explained})
+        drawn = self._maps[stage_range].draw_maps(
+            entry.images, {one.term: one.decision_value for one in explained}
+        )
         for one in entry.terms:
             one.map = drawn.get(one.term)
         entry.nearest, entry.alike = similar.find(entry)
