@@ -30,7 +30,6 @@ OPEN_PICTURES = {
     "dataset/bdgp_site.py",  # a picture that was just downloaded
     "estimators/dense_sift.py",  # pictures that a user names in Python
     "pipeline/pictures/opened_pictures.py",
-    "results/similar.py",  # a picture that is not among the features
 }
 
 HEAVY = ("numba", "sklearn", "cv2", "h5py", "scipy", "skimage", "PIL", "tifffile")
