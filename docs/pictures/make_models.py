@@ -263,7 +263,7 @@ def unlike_table(images, others, simulated):
     annotations, counts = read_annotations(WORK / "embryos"), Counter()
     for image in read_images(simulated):
         is_striped = PAIR_RULE in (annotations.terms_of(image.gene, STAGE_RANGE, image.fbgn) or ())
-        embryo = RatedEmbryo(Embryo(read_picture(image.address)))
+        embryo = RatedEmbryo(read_picture(image.address))
         counts[is_striped, UNEVEN in embryo.stage_warnings(STAGE_RANGE)] += 1
     n, n_striped = counts.total(), counts[True, True] + counts[True, False]
     yield (

@@ -46,7 +46,8 @@ def command(model, images, terms, genes, selection, folder, force):
         flyannot explain results/model.h5 results
     """
     from flyannot.pipeline.steps.annotate import read_images_for_model
-    from flyannot.results.explain import draw_explanations, explain, explain_results
+    from flyannot.results.explain import explain, explain_results
+    from flyannot.results.explanation_pictures import draw_explanations
 
     if len(images) == 1 and (images[0] / "features.h5").is_file():
         explanations = explain_results(model, images[0], genes=genes, terms=terms)
@@ -54,7 +55,7 @@ def command(model, images, terms, genes, selection, folder, force):
         chosen = read_images_for_model(model, images, selection, genes=genes)
         explanations = explain(model, chosen, terms=terms)
     if folder is None:
-        pairs = ((one, [image.columns["image"] for image in one.images]) for one in explanations)
+        pairs = ((one, [image.name for image in one.images]) for one in explanations)
     else:
         pairs = draw_explanations(explanations, folder, force=force)
     for explained, names in pairs:

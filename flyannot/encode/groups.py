@@ -39,6 +39,11 @@ class Groups:
             groups[rows] = g
         return groups
 
+    def find(self, name):
+        """Return the numbers of the groups with a name, or whose gene has this symbol or FlyBase number."""
+        every = enumerate(zip(self.name, self.gene, self.fbgn))
+        return [g for g, names in every if name and name in names]
+
     def subset(self, chosen):
         """Return the groups with the given numbers, in this order; the numbers of images do not change."""
         columns = vars(self).values()

@@ -205,7 +205,7 @@ class Embryo:
         shown = np.rint(self._frame("own", pose, is_mirrored)).astype(np.uint8)
         return EmbryoView(drawn, (*standard_warnings(grey), *of_picture, *why_not), shown)
 
-    @property
+    @cached_property
     def unevenness(self):
         """The `measure_unevenness` of the embryo; nan if the picture is grey, or no embryo is found."""
         pose = self._pose[0] if self._picture.ndim == 3 else None

@@ -15,14 +15,14 @@ _QUALITY = 76  # of a JPEG
 _STORED = "of a stored embryo"  # in messages
 
 
-def draw_shown(view, *, unevenness=np.nan, stage_odds=None):
-    """Return the ShownPicture of an EmbryoView.
+def draw_shown(view):
+    """Return the ShownPicture of an EmbryoView, without the unevenness and the stage odds."""
+    return ShownPicture(encode_jpeg(view.shown), find_shown_outline(view), np.nan, np.full(6, np.nan))
 
-    unevenness, stage_odds : as in ShownPicture; None if the stage range was not rated
-    """
-    odds = np.full(6, np.nan) if stage_odds is None else stage_odds
-    outline = find_outline(to_grey(view.shown).astype(float))
-    return ShownPicture(encode_jpeg(view.shown), outline, unevenness, odds)
+
+def find_shown_outline(view):
+    """Return the pixels inside the outline of the embryo of an EmbryoView, a bool array."""
+    return find_outline(to_grey(view.shown).astype(float))
 
 
 def encode_jpeg(pixels):

@@ -2,36 +2,25 @@
 
 from contextlib import ExitStack
 from dataclasses import asdict
-from itertools import chain
 from shlex import quote
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.base.text import pluralise
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.supplied import supplied_digests
 from flyannot.jobs.resources import limit_blas_threads
-from flyannot.pipeline.engine.failures import split_failure
-from flyannot.pipeline.engine.inputs import has_synthetic_images
 from flyannot.pipeline.engine.task import Outcome, Task
-from flyannot.pipeline.models.stage_model import LOOKS_LIKE
 from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.runs.configuration import RECORD
 from flyannot.report.atoms import render_dictionary
-from flyannot.report.groups import ReviewSelector, RunGroups
-from flyannot.report.maps import ContributionMapper
+from flyannot.report.banners import describe_missing_pictures, list_banners
+from flyannot.report.groups import RunGroups
 from flyannot.report.page import PATTERNS, Page, build_review, read_page_digest, write_page
 from flyannot.report.run_folder import open_run, render_origin
 from flyannot.report.scores_section import render_scores, to_sentence
 from flyannot.report.templates import read_all_templates, render
 from flyannot.report.term_ids import find_term_ids
-from flyannot.terms.answers import describe_weak_terms, expected_precision
-
-_N_NAMED = 5  # skipped pictures that the top of the page names
-_SYNTHETIC = (
-    "SYNTHETIC embryos: drawn by a program, not photographed. Their terms are known, and nothing here "
-    "says anything about real genes."
-)
+from flyannot.terms.answers import expected_precision
 
 
 def build_task(request):
@@ -103,136 +92,64 @@ class ReportTask(Task):
         """
         with ExitStack() as stack:
             run, ids, wanted = self._open(stack)
-            shown = {s: run.shown_groups(s) for s in run.stage_ranges}
-            missing = describe_missing_pictures(run, shown)
+            missing = describe_missing_pictures(run)
             with limit_blas_threads(), execution.workers.threads():  # stage ranges side by side
-                page = _build_page(run, ids, shown, wanted)
-                groups = RunGroups(run, shown, ReviewSelector(run.scores))
-            page.banners.extend([*missing, *self._banners])
+                groups = RunGroups(run)
+                page = _build_page(run, groups, ids, [*missing, *self._banners], wanted)
             reads = [file.path for file in run.files.values()]
             beside = write_page(self.path, page, groups, execution=execution, reads=reads)
         said = [f"its images are in {beside}: keep this folder beside the page"] if beside else []
         return Outcome(self.path, True, "\n".join([*missing, *said]))
 
 
-def describe_missing_pictures(run, shown):
-    """Return a list with a sentence on the pictures of a `Run` that its files lack; [] if they lack none.
-
-    shown : dict from stage range to the list that `Run.shown_groups` returns
-    """
-    missing = [
-        columns["image"][i]
-        for s, parts in shown.items()
-        for columns, groups, _ in parts
-        for rows in groups.rows
-        for i in rows
-        if not run.pictures.has(s, columns, i)
-    ]
-    if not missing:
-        return []
-    have = pluralise(len(missing), "picture is", "pictures are")
-    return [f"{have} missing, such as {missing[0]}: keep the files NAME-pictures.h5 beside the others."]
-
-
-def _build_page(run, ids, shown, wanted):
+def _build_page(run, groups, ids, more_banners, wanted):
     """Assemble the Page of a run: heading, banners and sections, but not the groups.
 
     Parameters
     ----------
     run : Run
+    groups : RunGroups
     ids : TermIds
-    shown : dict from stage range to the list that `Run.shown_groups` returns
+    more_banners : list of sentences that follow the banners on the run
     wanted : str, digest of everything that the page depends on
     """
-    scores = run.scores or {}
-    ranges = list(shown)
-    parts = [part for of_range in shown.values() for part in of_range]
-    learned = {s: part[-1].learned for s, of_range in shown.items() for part in of_range if part[-1]}
+    learned = {shown.stage_range: shown.predicted.learned for shown in run.shown_groups if shown.predicted}
     failures = [(file.path.name, *failure) for file in run.files.values() for failure in file.failures]
-    drawn = has_synthetic_images(columns for columns, _, _ in parts)
-    banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
-    banners += describe_reliability(learned)
-    banners += describe_other_stage_ranges([columns["quality_warnings"] for columns, _, _ in parts])
-    skipped = (run.files[kind].failures for kind in ("descriptors", "predictions") if kind in run.files)
-    banners += describe_skipped(list(chain.from_iterable(skipped)))
-    banners += [to_sentence(note) for note in scores.get("notes", ()) if note.startswith("warning")]
-    answers = run.files.get("predictions")
+    name = run.files["predictions"].path.stem if run.is_single else run.folder.absolute().name
     return Page(
-        f"Expression patterns: {answers.path.stem if run.is_single else run.folder.absolute().name}",
-        facts=_render_facts(ranges, [groups for _, groups, _ in parts], scores, learned),
+        f"Expression patterns: {name}",
+        facts=_render_facts(run, learned),
         sections=[
-            ("groups", "Genes", _render_groups(run, ranges, list(learned))),
-            (PATTERNS, "Map of patterns", render("patterns.html") if ranges else ""),
+            ("groups", "Genes", _render_groups(run, groups, list(learned))),
+            (PATTERNS, "Map of patterns", render("patterns.html") if run.stage_ranges else ""),
             ("scores", "Scores", render_scores(run.scores, ids)),
             ("dictionary", "Dictionary", render_dictionary(run)),
             ("origin", "How it was made", render_origin(run, failures, [*run.notes, *ids.notes])),
         ],
-        banners=banners,
+        banners=[*list_banners(run, learned), *more_banners],
         made_from=wanted,
         ids=ids,
         review=build_review(run),
     )
 
 
-def describe_other_stage_ranges(warnings):
-    """Say how many pictures look like another stage range than their own.
-
-    `warnings` has a list for each stage range, the quality warnings of its pictures. Returns a list with one
-    text, or [] if no picture does.
-    """
-    of_images = [of_image for of_range in warnings for of_image in of_range]
-    n = sum(any(warning.kind == LOOKS_LIKE for warning in of_image) for of_image in of_images)
-    if not n:
-        return []
-    look = f"{n:,} of {pluralise(len(of_images), 'picture')} {'looks' if n == 1 else 'look'}"
-    return [f"{look} like another stage range than the given one, for which the terms were predicted."]
-
-
-def describe_skipped(skipped):
-    """Describe which pictures got no terms, and why.
-
-    `skipped` has (name, reason) of each. Returns a list with one text, or [] if there is none.
-    """
-    if not skipped:
-        return []
-    named = [f"{image} ({split_failure(reason)[0]})" for image, reason in skipped[:_N_NAMED]]
-    got = pluralise(len(skipped), "picture was skipped and has", "pictures were skipped and have")
-    rest = f", and {len(skipped) - _N_NAMED:,} more under How it was made" if len(skipped) > _N_NAMED else ""
-    return [f"{got} no terms: {', '.join(named)}{rest}."]
-
-
-def describe_reliability(learned):
-    """Describe which terms are unreliable.
-
-    `learned` is a dict from stage range to its LearnedTerms. Returns a list with one text, or [] if no term
-    is.
-    """
-    terms = [term for of_range in learned.values() for term in of_range]
-    weak = describe_weak_terms(terms)
-    if not weak:
-        return []
-    is_tested = any(term.auc is not None for term in terms)
-    trust = "How far to trust each term stands beside its probability."
-    return [f"{to_sentence(weak)} {trust if is_tested else 'Take every answer as a guess.'}"]
-
-
-def _render_groups(run, ranges, predicted):
+def _render_groups(run, groups, predicted):
     """Render the HTML frame of the section of genes; the script of the page fills in the list.
 
     Parameters
     ----------
     run : Run
-    ranges : list of the stage ranges of the page
+    groups : RunGroups
     predicted : list of the stage ranges that have predictions
     """
-    if not ranges:
+    if not run.stage_ranges:
         return ""
     held_out = bool(predicted) and "scores" in run.files["predictions"].inputs
-    reasons = {ContributionMapper(run, s).why_not for s in predicted or ranges}
+    reasons = {groups.why_no_maps(s) for s in predicted or run.stage_ranges}
     record = f"{run.folder.absolute().name}/{RECORD}"
     return render(
         "groups.html",
-        stages=[(STAGE_RANGES.index(s), s) for s in ranges],
+        stages=[(STAGE_RANGES.index(s), s) for s in run.stage_ranges],
         held_out=held_out,
         why_no_maps="" if "" in reasons else reasons.pop(),
         is_predicted=bool(predicted),
@@ -256,23 +173,19 @@ def _run_of_pictures(run, predicted):
     return f"--data-set PICTURES --output learned{stage_range} --set train.adapt={name}"
 
 
-def _render_facts(ranges, shown, scores, learned):
+def _render_facts(run, learned):
     """Render the HTML line below the title: numbers of genes and images, stage ranges, mean AUC, precision.
 
-    Parameters
-    ----------
-    ranges : list of the stage ranges of the page
-    shown : list of the Groups on the page
-    scores : dict of the scores of the run; empty if there are none
-    learned : dict from stage range to its LearnedTerms
+    run : Run; learned : dict from stage range to its LearnedTerms
     """
-    overall = scores["summary"]["all"] if scores else {}
-    has_genes = any(any(groups.gene) or any(groups.fbgn) for groups in shown)
+    overall = run.scores["summary"]["all"] if run.scores else {}
+    on_page = [shown.groups for shown in run.shown_groups]
+    has_genes = any(any(groups.gene) or any(groups.fbgn) for groups in on_page)
     return render(
         "facts.html",
-        n_genes=len({gene for groups in shown for gene in groups.gene_ids} if has_genes else ()),
-        n_images=sum(len(rows) for groups in shown for rows in groups.rows),
-        ranges=ranges,
+        n_genes=len({gene for groups in on_page for gene in groups.gene_ids} if has_genes else ()),
+        n_images=sum(len(rows) for groups in on_page for rows in groups.rows),
+        ranges=run.stage_ranges,
         auc=overall.get("macro", {}).get("auc"),
         interval=overall.get("auc_interval"),
         precision=expected_precision([term for of_range in learned.values() for term in of_range]),

@@ -6,8 +6,9 @@ marks the 5% of curated answers that cross-validation contradicts most strongly.
 not marked.
 """
 
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from flyannot.files.hdf5.pictures import ShownPicture
 from flyannot.jobs.executor import map_ordered
 from flyannot.report.maps import ContributionMapper
 from flyannot.report.nearest import PatternIndex
-from flyannot.terms.answers import NO, UNDETERMINED, YES, Answer, group_answers
+from flyannot.terms.answers import NO, UNDETERMINED, YES, Answer
 from flyannot.terms.group_outcomes import is_cross_validated, outcomes_from_json
 
 AGREED, MISSED, NEW, PREDICTED = "agreed", "missed", "new", "predicted"
@@ -32,25 +33,37 @@ TERMS_PER_REVIEW = 3  # in one group, reviewed at once
 PART_TO_CHECK = 0.05  # of the terms that curators gave or left out
 
 
-@dataclass(kw_only=True)
-class DisplayedAnswer(Answer):
-    """The model's answer to one term of one group, with what the page shows beside it.
+class ReviewMark(NamedTuple):
+    """Why a curator should review a term.
 
-    An `Answer` with these additional fields. Its `curated` includes the corrections.
-
-    reviewed : bool, True if a correction exists for the term
-    queue : str, the review list that contains the answer: LOOK, CHECK, or "" for none
+    queue : str, the review list that contains the term: LOOK, CHECK, or "" for none
     worth : float, priority in that list, largest first
         It is the expected information (LOOK) or `curation_error_probability` (CHECK).
+    """
+
+    queue: str = ""
+    worth: float = 0.0
+
+
+@dataclass(frozen=True)
+class DisplayedAnswer:
+    """The model's answer to one term of one group, with what the page shows beside it.
+
+    answer : Answer, whose `curated` includes the corrections
+    review : ReviewMark
     map : dict, map of contributions as `ContributionMapper.draw_maps` returns it; None if there is no map
     """
 
-    reviewed: bool = False
-    queue: str = ""
-    worth: float = 0.0
+    answer: Answer
+    review: ReviewMark = ReviewMark()
     map: dict | None = None
 
-    @cached_property
+    @property
+    def term(self):
+        """The name of the term."""
+        return self.answer.term
+
+    @property
     def status(self):
         """The answer compared with the curators.
 
@@ -62,14 +75,16 @@ class DisplayedAnswer(Answer):
         - absent: the model answers no, and the curators did not give the term
         - undetermined: the model does not answer
         """
-        if self.answer == UNDETERMINED:
+        if self.answer.answer == UNDETERMINED:
             return UNDETERMINED
-        return _STATUSES.get((self.answer, self.curated), ABSENT)
+        return _STATUSES.get((self.answer.answer, self.answer.curated), ABSENT)
 
     @property
     def margin(self):
         """The absolute difference of probability and threshold; None if the model gives no probability."""
-        return None if self.probability is None else abs(self.probability - self.threshold)
+        if self.answer.probability is None:
+            return None
+        return abs(self.answer.probability - self.answer.threshold)
 
     @property
     def is_minor(self):
@@ -78,8 +93,8 @@ class DisplayedAnswer(Answer):
         This is so if the term is absent, or if the model learned nothing about it and curators did not give
         it. A term in a review list is never hidden.
         """
-        says_little = self.status == ABSENT or (self.says_nothing and self.curated != YES)
-        return says_little and not self.queue
+        says_little = self.status == ABSENT or (self.says_nothing and self.answer.curated != YES)
+        return says_little and not self.review.queue
 
     @property
     def says_nothing(self):
@@ -89,16 +104,17 @@ class DisplayedAnswer(Answer):
     @property
     def texts(self):
         """The probability and the threshold as two texts, with enough digits that they differ."""
+        probability, threshold = self.answer.probability, self.answer.threshold
         if self.margin == 0:
-            return f"{self.probability:.2f}", "at its threshold"
+            return f"{probability:.2f}", "at its threshold"
         for digits in (2, 3, 4, 6):
-            texts = f"{self.probability:.{digits}f}", f"{self.threshold:.{digits}f}"
+            texts = f"{probability:.{digits}f}", f"{threshold:.{digits}f}"
             if texts[0] != texts[1]:
                 break
         return texts[0], f"yes above {texts[1]}"
 
 
-@dataclass
+@dataclass(frozen=True)
 class ImageEntry:
     """One image of a group, as the page shows it.
 
@@ -114,7 +130,7 @@ class ImageEntry:
     quality_warnings: tuple = ()
 
 
-@dataclass
+@dataclass(frozen=True)
 class GroupEntry:
     """All images of one gene in one stage range, with the terms and similar groups that the page shows.
 
@@ -127,8 +143,7 @@ class GroupEntry:
     is_partly : bool, True if curators have answered some terms only
     unusual : float, 1 minus the similarity to the most similar group; without features the largest
         unlikeness of its images; None if both are unknown
-    unlike : float, distance from the groups that come before it in the order of review, 0 if it is
-        annotated;
+    unlike : float, distance from the groups that come before it in the order of review, 0 if it is annotated;
         None if there are predictions for it
     """
 
@@ -149,80 +164,93 @@ class GroupEntry:
 
 
 class RunGroups:
-    """The groups of the page of a run, sorted by stage range and then by name; entries are built on demand.
+    """The groups of the page of a `Run`, by stage range and then by name; entries are built on demand."""
 
-    Parameters
-    ----------
-    run : Run
-    shown : dict from stage range to the list that `Run.shown_groups` returns
-    queue : ReviewSelector, which marks the terms to review
-    """
-
-    def __init__(self, run, shown, queue):
+    def __init__(self, run):
         self._annotations = run.annotations
         self._pictures = run.pictures
-        self._queue = queue
-        self._indexes = dict(zip(shown, map_ordered(partial(PatternIndex, run), shown)))
-        self._maps = {stage_range: ContributionMapper(run, stage_range) for stage_range in shown}
-        self._places = dict(zip(shown, map_ordered(PatternIndex.places, self._indexes.values())))
-        self._distances = {s: index.review_distances() for s, index in self._indexes.items()}
-        self._members = []
-        for stage_range, parts in shown.items():
-            members = [(stage_range, part, g) for part in parts for g in range(len(part[1]))]
-            self._members += sorted(members, key=lambda one: one[1][1].name[one[2]])
+        self._selector = ReviewSelector(run.scores)
+        ranges = run.stage_ranges
+        self._indexes = dict(zip(ranges, map_ordered(partial(PatternIndex, run), ranges)))
+        self._maps = {s: ContributionMapper(run, s) for s in ranges}
+        members = [(shown, g) for shown in run.shown_groups for g in range(len(shown.groups))]
+        self._members = sorted(
+            members, key=lambda one: (ranges.index(one[0].stage_range), one[0].groups.name[one[1]])
+        )
 
     def __len__(self):
         return len(self._members)
 
+    def why_no_maps(self, stage_range):
+        """Return the reason why no maps can be drawn in a stage range, or "" if they can."""
+        return self._maps[stage_range].why_not
+
     def __getitem__(self, number):
         """Build the GroupEntry of a group from its index on the page."""
-        stage_range, (columns, groups, predicted), g = self._members[number]
-        similar = self._indexes[stage_range]
-        entry = GroupEntry(stage_range, groups.name[g], groups.gene[g], groups.fbgn[g])
-        for i in groups.rows[g]:
-            shown = self._pictures.find(stage_range, columns, i)
-            name, view, warnings = (columns[n][i] for n in ("image", "view", "quality_warnings"))
-            entry.images.append(ImageEntry(name, view, shown, warnings))
-        answers = list(group_answers(stage_range, groups, predicted, g)) if predicted else []
-        _add_terms(entry, answers, self._annotations)
-        self._queue.mark(entry.terms)
-        entry.terms.sort(key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.probability or 0)))
-        explained = [one for one in entry.terms if one.status in (AGREED, MISSED, NEW, PREDICTED)]
-        drawn = self._maps[stage_range].draw_maps(entry, {one.term: one.decision_value for one in explained})
-        for one in entry.terms:
-            one.map = drawn.get(one.term)
-        entry.nearest, entry.alike = similar.find(entry)
-        entry.unusual = similar.unusualness(entry, predicted.known_unlikeness(g) if predicted else None)
-        entry.typical = similar.typical_image(entry)
-        entry.place = self._places[stage_range].get(entry.name)
-        if predicted is None:
-            entry.unlike = self._distances[stage_range].get(entry.name, 0.0)
-        return entry
+        shown, g = self._members[number]
+        groups, predicted, s = shown.groups, shown.predicted, shown.stage_range
+        name, gene, fbgn = groups.name[g], groups.gene[g], groups.fbgn[g]
+        images = [self._image_entry(shown, i) for i in groups.rows[g]]
+        is_annotated = self._annotations.terms_of(gene, s, fbgn) is not None
+        terms = self._list_terms(shown, g, images)
+        own = {
+            one.term
+            for one in terms
+            if (one.answer.curated == YES if is_annotated else one.status == PREDICTED)
+        }
+        index = self._indexes[s]
+        nearest, alike = index.find(name, own)
+        unlikeness = predicted.known_unlikeness(g) if predicted else None
+        return GroupEntry(
+            s,
+            name,
+            gene,
+            fbgn,
+            annotated=is_annotated,
+            images=images,
+            terms=terms,
+            nearest=nearest,
+            alike=alike,
+            typical=index.typical_image(name),
+            place=index.places.get(name),
+            is_partly=self._annotations.is_partly_known(gene, s, fbgn),
+            unusual=index.unusualness(name, nearest, unlikeness),
+            unlike=None if predicted else index.review_distances.get(name, 0.0),
+        )
 
+    def _image_entry(self, shown, i):
+        """Build the ImageEntry of the i-th image of some ShownGroups."""
+        name, view, warnings = (shown.columns[n][i] for n in ("image", "view", "quality_warnings"))
+        return ImageEntry(name, view, self._pictures.find(shown.stage_range, shown.columns, i), warnings)
 
-def _add_terms(entry, answers, annotations):
-    """Fill `entry.terms` with the model's answers, and with curated terms that the model does not know.
+    def _list_terms(self, shown, g, images):
+        """Return the DisplayedAnswers about one group: of the model, and of curators on unknown terms.
 
-    Parameters
-    ----------
-    entry : GroupEntry, changed in place
-    answers : answers of the model about this group
-    annotations : Annotations, the curated terms
-    """
-    gene = entry.gene, entry.stage_range
-    curated = annotations.terms_of(*gene, entry.fbgn)
-    unknown = annotations.unknown_terms(*gene, [one.term for one in answers], entry.fbgn)
-    reviewed = annotations.reviewed_terms(*gene, entry.fbgn)
-    entry.annotated = curated is not None
-    entry.is_partly = annotations.is_partly_known(*gene, entry.fbgn)
-    for answer in answers:
-        is_known = entry.annotated and answer.term not in unknown
-        said = (YES if answer.term in curated else NO) if is_known else ""
-        entry.terms.append(DisplayedAnswer(**vars(answer) | {"curated": said}))
-    unlearned = (curated or set()) - {one.term for one in answers}
-    entry.terms += [DisplayedAnswer(term=term, curated=YES) for term in sorted(unlearned)]
-    for one in entry.terms:
-        one.reviewed = one.term in reviewed
+        Parameters
+        ----------
+        shown : ShownGroups
+        g : int, the number of the group
+        images : list of its ImageEntries
+        """
+        gene = shown.groups.gene[g], shown.stage_range
+        fbgn = shown.groups.fbgn[g]
+        curated = self._annotations.terms_of(*gene, fbgn)
+        answers = shown.answers(g)
+        learned = [answer.term for answer in answers]
+        unknown = learned if curated is None else self._annotations.unknown_terms(*gene, learned, fbgn)
+        said = {term: YES if term in curated else NO for term in learned if term not in unknown}
+        answers = [replace(answer, curated=said.get(answer.term, "")) for answer in answers]
+        answers += [Answer(term=term, curated=YES) for term in sorted((curated or set()) - {*learned})]
+        plain = list(map(DisplayedAnswer, answers))
+        marks = self._selector.choose(plain, self._annotations.reviewed_terms(*gene, fbgn))
+        values = {
+            one.term: one.answer.decision_value
+            for one in plain
+            if one.status in (AGREED, MISSED, NEW, PREDICTED)
+        }
+        maps = self._maps[shown.stage_range].draw_maps(images, values)
+        terms = [DisplayedAnswer(a, marks.get(a.term, ReviewMark()), maps.get(a.term)) for a in answers]
+        return sorted(terms, key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.answer.probability or 0)))
 
 
 def expected_information(probability, n_genes):
@@ -264,22 +292,32 @@ class ReviewSelector:
                 doubts.append(doubt[outcome.observed])
         self._least = float(np.quantile(np.concatenate(doubts), 1 - PART_TO_CHECK)) if doubts else np.inf
 
-    def mark(self, answers):
-        """Set `queue` and `worth` of those DisplayedAnswers in `answers` that a curator should review.
+    def choose(self, terms, reviewed):
+        """Choose the terms of one group that a curator should review.
 
-        `answers` is a list of all DisplayedAnswers about one group, changed in place.
+        Parameters
+        ----------
+        terms : list of all DisplayedAnswers about the group
+        reviewed : set of its terms that have a correction
+
+        Returns
+        -------
+        dict, term -> ReviewMark
         """
-        new = [one for one in answers if not one.reviewed and one.answer]
+        marks = {}
+        new = [one for one in terms if one.term not in reviewed and one.answer.answer]
         for one in new:
-            if one.held_out == YES and one.status in (MISSED, NEW):
-                doubt = float(
-                    curation_error_probability(one.probability, one.curated == YES, one.answer == YES)
-                )
+            is_missed, is_new = one.status == MISSED, one.status == NEW
+            if one.answer.held_out == YES and (is_missed or is_new):
+                doubt = float(curation_error_probability(one.answer.probability, is_missed, is_new))
                 if doubt >= self._least:
-                    one.queue = CHECK
-                    one.worth = doubt
-        asked = [one for one in new if not one.curated and not one.says_nothing and one.n_genes]
-        worth = [float(expected_information(one.probability, one.n_genes)) for one in asked]
+                    marks[one.term] = ReviewMark(CHECK, doubt)
+        asked = [
+            one.answer
+            for one in new
+            if not one.answer.curated and not one.says_nothing and one.answer.n_genes
+        ]
+        worth = [float(expected_information(answer.probability, answer.n_genes)) for answer in asked]
         for i in np.argsort(-np.array(worth), kind="stable")[:TERMS_PER_REVIEW]:
-            asked[i].queue = LOOK
-            asked[i].worth = worth[i]
+            marks[asked[i].term] = ReviewMark(LOOK, worth[i])
+        return marks

@@ -13,14 +13,13 @@ import numpy as np
 from flyannot.encode.groups import group_images
 from flyannot.encode.similarity import (
     N_LEAST,
-    build_image_index,
     find_most_similar,
     map_patterns,
     order_farthest_first,
 )
 from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.images.shown import decode_jpeg, encode_jpeg
-from flyannot.terms.answers import YES
+from flyannot.results.similar import read_image_index
 
 N_SHOWN = 5  # look-alikes beside a gene
 N_ALIKE = 20  # look-alikes among which the page finds groups that lack a term
@@ -55,78 +54,103 @@ class PatternIndex:
     """An index of the groups of one stage range of a run, for finding groups with similar features.
 
     If the run has no features, all methods return empty results.
+
+    Parameters
+    ----------
+    run : Run
+    stage_range : str
+
+    Attributes
+    ----------
+    places : dict
+        Maps the name of each group to its position (x, y) on the map of patterns. Empty if there are fewer
+        than N_LEAST groups.
+    review_distances : dict
+        Maps the name of each group without annotations to its distance from all groups before it in the
+        order of review, see `order_farthest_first`; annotated groups are first. Empty if the stage range has
+        predictions.
     """
 
     def __init__(self, run, stage_range):
-        stored = run.stored("features", stage_range)
-        self._is_predicted = run.stored("predictions", stage_range) is not None
         self._annotations = run.annotations
         self._stage_range = stage_range
         self._numbers = {}
+        self.places = {}
+        self.review_distances = {}
+        stored = run.stored("features", stage_range)
         if stored is None:
             return
         columns = read_image_metadata(stored, stage_range)
-        self._groups = group_images(columns)
+        groups = group_images(columns)
+        if len(groups) < 2:
+            return
+        self._groups = groups
         self._images = columns["image"]
-        if len(self._groups) > 1:
-            self._numbers = {name: g for g, name in enumerate(self._groups.name)}
-            blocks = stored.iterate_image_rows
-            collection = build_image_index(lambda: (rows for rows, _ in blocks(stage_range)), self._groups)
-            self._patterns = collection.groups
-            self._of_images = collection.images
+        self._numbers = {name: g for g, name in enumerate(groups.name)}
+        collection = read_image_index(stored, stage_range, groups)
+        self._patterns = collection.groups
+        self._of_images = collection.images
+        if len(groups) >= N_LEAST:
+            places = map_patterns(self._patterns)
+            self.places = {name: tuple(map(float, place)) for name, place in zip(groups.name, places)}
+        if run.stored("predictions", stage_range) is None:
+            begun = [g for g in range(len(groups)) if self._curated_terms(g) is not None]
+            order = order_farthest_first(self._patterns, begun)
+            self.review_distances = {groups.name[g]: distance for g, distance in order}
 
-    def find(self, entry):
-        """Find the groups most similar to a GroupEntry.
+    def find(self, name, terms):
+        """Find the groups most similar to a group. Groups that are no more similar than random are left out.
 
-        Terms of each similar group are compared with the curated terms of the entry, or with its predicted
-        terms if it has none. Groups that are no more similar than two random embryos are left out.
+        Parameters
+        ----------
+        name : str, the name of the group
+        terms : set of its terms, with which the curated terms of each similar group are compared
 
         Returns
         -------
         nearest : list of at most N_SHOWN SimilarGroup, the most similar first
         alike : list of the keys of at most N_ALIKE groups, the most similar first
         """
-        g = self._numbers.get(entry.name)
+        g = self._numbers.get(name)
         if g is None:
             return [], []
-        own = {
-            one.term
-            for one in entry.terms
-            if (one.curated == YES if entry.annotated else one.status == "predicted")
-        }
         similarity = self._patterns @ self._patterns[g]
         found = find_most_similar(similarity, N_ALIKE, without=[g])
         found = found[similarity[found] > 0].tolist()
         keys = [f"{self._stage_range}.{self._groups.name[h]}" for h in found]
         nearest = []
         for h, key in zip(found[:N_SHOWN], keys):
-            terms = self._curated_terms(h)
+            curated = self._curated_terms(h)
             similar = SimilarGroup(
                 key=key,
                 gene=self._groups.gene[h] or self._groups.name[h],
                 image=self._closest_image(h, self._patterns[g]),
                 similarity=float(similarity[h]),
-                shared=None if terms is None else sorted(terms & own),
-                other=None if terms is None else sorted(terms - own),
+                shared=None if curated is None else sorted(curated & terms),
+                other=None if curated is None else sorted(curated - terms),
             )
             nearest.append(similar)
         return nearest, keys
 
-    def unusualness(self, entry, default):
-        """Return 1 minus the similarity of a GroupEntry to the most similar group that `find` returned.
+    def unusualness(self, name, nearest, default):
+        """Return 1 minus the similarity of a group to the most similar group.
 
-        Returns `default` if the index has no features of the group.
+        Parameters
+        ----------
+        name : str, the name of the group
+        nearest : as `find` returns for this group
+        default : returned if the index has no features of the group
         """
-        if entry.name not in self._numbers:
+        if name not in self._numbers:
             return default
-        return 1 - entry.nearest[0].similarity if entry.nearest else 1.0
+        return 1 - nearest[0].similarity if nearest else 1.0
 
-    def typical_image(self, entry):
+    def typical_image(self, name):
         """Return the name of the image that is most similar to the average pattern of its group.
 
-        `entry` is the GroupEntry of the group. Returns "" if the group has no features.
+        `name` is the name of the group. Returns "" if the group has no features.
         """
-        g = self._numbers.get(entry.name)
+        g = self._numbers.get(name)
         return "" if g is None else self._closest_image(g, self._patterns[g])
 
     def _closest_image(self, g, pattern):
@@ -140,30 +164,6 @@ class PatternIndex:
     def _curated_terms(self, g):
         """Return the set of curated terms of the group with index `g`; None if it is not annotated."""
         return self._annotations.terms_of(self._groups.gene[g], self._stage_range, self._groups.fbgn[g])
-
-    def review_distances(self):
-        """Order the groups of a stage range without predictions for review, by `order_farthest_first`.
-
-        Returns
-        -------
-        dict
-            Maps the name of each group without annotations to its distance from all groups before it in the
-            order, annotated groups first. Empty if the stage range has predictions or no features.
-        """
-        if self._is_predicted or not self._numbers:
-            return {}
-        begun = [g for g in range(len(self._groups)) if self._curated_terms(g) is not None]
-        return {self._groups.name[g]: far for g, far in order_farthest_first(self._patterns, begun)}
-
-    def places(self):
-        """Compute the positions of all groups on the map of patterns.
-
-        Returns a dict from the name of a group to its (x, y). Empty if there are fewer than N_LEAST groups.
-        """
-        if len(self._numbers) < N_LEAST:
-            return {}
-        places = map_patterns(self._patterns)
-        return {name: tuple(map(float, places[g])) for name, g in self._numbers.items()}
 
 
 def draw_map(numbers, places, thumbnails):

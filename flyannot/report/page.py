@@ -167,12 +167,12 @@ def _write_groups(folder, shared, numbers):
     entries = map(groups.__getitem__, numbers)
     written = []
     chunk = []
-    for number, (entry, *drawn) in zip(numbers, map_ordered(_draw_images, entries)):
-        jpegs, outlines, thumbnail = drawn
-        sources = [f"image-{number:06d}-{i}.jpg" if jpeg else "" for i, jpeg in enumerate(jpegs)]
-        for source, jpeg in zip(sources, jpegs):
-            if jpeg:
-                (folder / source).write_bytes(jpeg)
+    for number, (entry, outlines, thumbnail) in zip(numbers, map_ordered(_draw_images, entries)):
+        sources = []
+        for i, image in enumerate(entry.images):
+            sources.append(f"image-{number:06d}-{i}.jpg" if image.shown else "")
+            if image.shown:
+                (folder / sources[i]).write_bytes(image.shown.jpeg)
         chunk.append(_render_group(entry, list(zip(entry.images, sources, outlines)), ids))
         if len(chunk) == PER_CHUNK or number == numbers[-1]:
             _write_chunk(folder, number // PER_CHUNK, "".join(chunk))
@@ -183,23 +183,21 @@ def _write_groups(folder, shared, numbers):
 
 
 def _draw_images(entry):
-    """Draw the images of a group, in a thread.
+    """Draw what the page has of the images of a group besides their JPEGs, in a thread.
 
     Returns
     -------
     entry : GroupEntry
-    jpegs : list with the bytes of the JPEG of each image; None if its picture is missing
     outlines : list with the outline of each embryo as a CSS polygon; "" without a picture or without maps
     thumbnail : uint8 array, as `draw_thumbnail` returns, of the typical image or of the first one; None if
         the group has no place on a map
     """
     pictures = [image.shown for image in entry.images]
     has_maps = any(one.map for one in entry.terms)
-    jpegs = [shown and shown.jpeg for shown in pictures]
     outlines = [trace_outline(shown.outline) if has_maps and shown else "" for shown in pictures]
     typical = [image.shown for image in entry.images if image.name == entry.typical]
     first = next((shown for shown in typical + pictures if shown), None)
-    return entry, jpegs, outlines, None if entry.place is None else draw_thumbnail(first)
+    return entry, outlines, None if entry.place is None else draw_thumbnail(first)
 
 
 def _render_group(entry, images, ids):
@@ -351,7 +349,7 @@ def _summarise(entry):
     changed answer.
     """
     shown = [one for one in entry.terms if one.status != ABSENT]
-    asked = [one for one in entry.terms if one.status == ABSENT and (one.queue or one.change)]
+    asked = [one for one in entry.terms if one.status == ABSENT and (one.review.queue or one.answer.change)]
     return {
         "stage": STAGE_RANGES.index(entry.stage_range),
         "gene": entry.gene,
@@ -371,13 +369,14 @@ def _summarise(entry):
 
 def _summarise_term(one):
     """Return a dict with the name of a term, and the fields of a DisplayedAnswer."""
+    answer = one.answer
     summary = {"term": one.term, "status": one.status}
-    if one.answer:
-        summary |= {"p": round(one.probability, 4), "margin": round(one.margin, 4)}
-    marks = {"curated": one.curated == YES, "changed": one.change, "guess": one.caution}
+    if answer.answer:
+        summary |= {"p": round(answer.probability, 4), "margin": round(one.margin, 4)}
+    marks = {"curated": answer.curated == YES, "changed": answer.change, "guess": answer.caution}
     summary |= {name: 1 for name, is_so in marks.items() if is_so}
-    if one.queue:
-        summary |= {"queue": one.queue, "worth": round(one.worth, 7)}
+    if one.review.queue:
+        summary |= {"queue": one.review.queue, "worth": round(one.review.worth, 7)}
     return summary
 
 

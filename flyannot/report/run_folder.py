@@ -2,7 +2,8 @@
 
 import re
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from flyannot import __version__
@@ -10,7 +11,7 @@ from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import Annotations
 from flyannot.dataset.paths import IMAGES
-from flyannot.encode.groups import group_images
+from flyannot.encode.groups import Groups, group_images
 from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.reading import StoredFile, open_stored_file, read_image_metadata
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND
@@ -24,12 +25,55 @@ from flyannot.pipeline.runs.configuration import read_record
 from flyannot.pipeline.runs.learned_tables import FOLDER as TABLES
 from flyannot.pipeline.runs.learned_tables import list_table_images, read_run_annotations
 from flyannot.report.templates import render
-from flyannot.terms.answers import read_group_predictions
+from flyannot.terms.answers import GroupPredictions, group_answers, read_group_predictions
 from flyannot.terms.group_outcomes import read_scores
 
 SCORES = STEPS["evaluate"].makes
 _PAGE_STEP = "report"  # the step that makes the page itself
 _SHOWN_KINDS = ("predictions", "features")  # the page shows the groups of these files
+
+
+@dataclass(frozen=True)
+class ShownGroups:
+    """Groups of one stage range that the page shows, all from one file.
+
+    stage_range : str
+    columns : dict of lists, the columns of all images of the file
+    groups : Groups
+    predicted : GroupPredictions of all groups; None if nothing is predicted for them
+    """
+
+    stage_range: str
+    columns: dict
+    groups: Groups
+    predicted: GroupPredictions | None = None
+
+    def answers(self, g):
+        """Return the list of the Answers about group number `g`, the most probable term first."""
+        if self.predicted is None:
+            return []
+        return list(group_answers(self.stage_range, self.groups, self.predicted, g))
+
+
+def _adopt_genes(groups, coded, images):
+    """Return predicted Groups in which groups without a gene have the gene and the name of the features.
+
+    Pictures that were annotated without a table have no gene in the predictions. Verdicts on them apply to
+    the gene that they have in the features.
+
+    Parameters
+    ----------
+    groups : Groups of the predictions
+    coded : Groups of the features
+    images : list of the names of the images of the features
+    """
+    group_of = {images[i]: g for g, rows in enumerate(coded.rows) for i in rows}
+    known = [None if gene else group_of.get(name) for name, gene in zip(groups.name, groups.gene)]
+    return replace(
+        groups,
+        name=[name if g is None else coded.name[g] for name, g in zip(groups.name, known)],
+        gene=[gene if g is None else coded.gene[g] for gene, g in zip(groups.gene, known)],
+    )
 
 
 @dataclass(frozen=True)
@@ -81,39 +125,32 @@ class Run:
         curated = self.annotations.terms_by_gene
         return terms | {(s, term) for (_, s), of_gene in curated.items() for term in of_gene}
 
-    def shown_groups(self, stage_range):
-        """Return the groups of one stage range that the page shows, in one or two lists.
+    @cached_property
+    def shown_groups(self):
+        """The list of ShownGroups of the page, by stage range.
 
-        Groups in the predictions come first, then groups that only the features have. Pictures annotated
-        without a table have no gene in the predictions. They get the gene and the group name that they have
-        in the features, so that verdicts apply to that gene.
-
-        Returns
-        -------
-        list of tuples
-            Metadata columns of the images (dict), the Groups, and their GroupPredictions; None for groups
-            without predictions.
+        In a stage range, groups in the predictions come first, then groups that only the features have.
         """
-        parts = []
+        return [shown for s in self.stage_ranges for shown in self._list_shown_groups(s)]
+
+    def _list_shown_groups(self, stage_range):
+        """Return a list with the ShownGroups of one stage range, at most one of each file."""
+        shown = []
         names = set()
-        group_of = {}
-        features = self.stored("features", stage_range)
-        if features:
-            columns = read_image_metadata(features, stage_range)
-            described = group_images(columns)
-            group_of = {columns["image"][i]: g for g, rows in enumerate(described.rows) for i in rows}
-        if stored := self.stored("predictions", stage_range):
+        features, stored = (self.stored(kind, stage_range) for kind in ("features", "predictions"))
+        columns = read_image_metadata(features, stage_range) if features else {}
+        coded = group_images(columns) if features else None
+        if stored:
             groups, predicted = read_group_predictions(stored, stage_range)
-            for g, name in enumerate(groups.name):
-                if not groups.gene[g] and name in group_of:
-                    groups.gene[g] = described.gene[group_of[name]]
-                    groups.name[g] = described.name[group_of[name]]
-            parts.append((read_image_metadata(stored, stage_range), groups, predicted))
+            if coded:
+                groups = _adopt_genes(groups, coded, columns["image"])
             names.update(groups.name)
-        if features:
-            others = described.subset([g for g, name in enumerate(described.name) if name not in names])
-            parts += [(columns, others, None)] if len(others) else []
-        return parts
+            of_predicted = read_image_metadata(stored, stage_range)
+            shown.append(ShownGroups(stage_range, of_predicted, groups, predicted))
+        if coded:
+            others = coded.subset([g for g, name in enumerate(coded.name) if name not in names])
+            shown += [ShownGroups(stage_range, columns, others)] if len(others) else []
+        return shown
 
     def digest(self):
         """Compute a digest of everything that the page depends on, to detect an outdated page."""

@@ -1,25 +1,28 @@
 """Look-alikes: queries, genes and images found in features.h5, and their table."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from flyannot.base.errors import InputError, did_you_mean
+from flyannot.base.errors import DataError, InputError, did_you_mean
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.dataset.folder import Image
 from flyannot.encode.groups import Groups, group_images
 from flyannot.encode.similarity import build_image_index, find_most_similar
 from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.files.tables import format_table
-from flyannot.images.address import embryo_name, image_path, split_address
-from flyannot.images.embryo import Embryo, open_picture
+from flyannot.images.address import image_path, split_address
 from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.engine.curated_terms import CuratedTerms
+from flyannot.pipeline.engine.failures import split_failure
 from flyannot.pipeline.engine.inputs import is_imported, read_options
 from flyannot.pipeline.engine.task import write_text_output
 from flyannot.pipeline.models.encoding import build_encoder
+from flyannot.pipeline.pictures.opened_pictures import PictureUse, read_rows
 from flyannot.pipeline.runs.learned_tables import read_run_annotations
 
 COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
@@ -151,30 +154,55 @@ class SimilarityIndex:
         self.columns = {s: read_image_metadata(stored, s) for s in stored.stage_ranges}
         self.groups: dict[str, Groups] = {s: group_images(columns) for s, columns in self.columns.items()}
         self.is_imported = is_imported(stored)
-        self.collection = cache(self._collection)
+        self.collection = cache(lambda s: read_image_index(stored, s, self.groups[s]))
 
-    def _collection(self, stage_range):
-        """Return the ImageIndex of a stage range, which is built at its first use."""
-        blocks = partial(self.stored.iterate_image_rows, stage_range)
-        return build_image_index(lambda: (rows for rows, _ in blocks()), self.groups[stage_range])
+    def find_queries(self, text, stage_ranges, found):
+        """Return the list of the SimilarityQueries for what was found in the file.
 
-    def query_group(self, text, stage_range, number):
-        """Return the SimilarityQuery for the group with index `number` of a stage range.
-
+        Parameters
+        ----------
         text : what the user typed
-        """
-        place = self.collection(stage_range).groups[number]
-        return SimilarityQuery(text, stage_range, place, [number], self.groups[stage_range].rows[number])
+        stage_ranges : the stage ranges to search, empty for all
+        found : list of (stage range, number of the group, number of the image or None for the whole group)
 
-    def query_image(self, text, stage_range, number):
-        """Return the SimilarityQuery for the image with index `number` of a stage range.
-
-        text : what the user typed
+        Raises
+        ------
+        InputError
+            If all that was found is of other stage ranges.
         """
-        place = self.collection(stage_range).images[number]
-        return SimilarityQuery(
-            text, stage_range, place, [self.groups[stage_range].group_numbers[number]], [number]
-        )
+        queries = []
+        for s, group, image in found:
+            if not stage_ranges or s in stage_ranges:
+                index = self.collection(s)
+                place = index.groups[group] if image is None else index.images[image]
+                own_images = self.groups[s].rows[group] if image is None else [image]
+                queries.append(SimilarityQuery(text, s, place, [group], own_images))
+        if not queries:
+            there = ", ".join(s for s, *_ in found)
+            raise InputError(
+                f"{text} is in stage range {there} of {self.stored.path}, not in {', '.join(stage_ranges)}",
+                fix="leave out --stage-range, or name another",
+            )
+        return queries
+
+    def find_image(self, name="", digest=""):
+        """Return a list with the first image of the file that has a name, or its picture in an equal file.
+
+        Parameters
+        ----------
+        name : name or address of an image; of an address with a digest only the part after the file counts
+        digest : digest of a picture file; "" to search for the name
+
+        Returns
+        -------
+        found : list of (stage range, number of the group, number of the image), with at most one entry
+        """
+        for s, columns in self.columns.items():
+            for i, (other, of_file) in enumerate(zip(columns["image"], columns["picture_digest"])):
+                is_equal = digest == of_file and split_address(other)[1:] == split_address(name)[1:]
+                if is_equal if digest else other == name:
+                    return [(s, self.groups[s].group_numbers[i], i)]
+        return []
 
     def groups_without_terms(self, stage_range, lacks, has):
         """Return the numbers of the groups that do not certainly lack and have some curated terms.
@@ -224,58 +252,45 @@ class SimilarityIndex:
         return annotations
 
 
+def read_image_index(stored, stage_range, groups):
+    """Return the ImageIndex of the Groups of a stage range of an open features file."""
+    return build_image_index(lambda: (rows for rows, _ in stored.iterate_image_rows(stage_range)), groups)
+
+
 def _find_queries(text, index, stage_ranges):
-    """Return the list with a SimilarityQuery that a text of the user names, one for each stage range.
+    """Return the list with a SimilarityQuery for what a user names, one for each stage range.
 
     text : name of an image or a gene, or path of a picture; index : SimilarityIndex
     """
-    image = _find_image(text, index)
-    if image is None and image_path(text).is_file():
+    found = index.find_image(text)
+    if not found and image_path(text).is_file():
         return _encode_picture(text, index, stage_ranges)
-    found = [image] if image else _find_gene(text, index)
-    return _make_queries(text, index, index.query_image if image else index.query_group, found, stage_ranges)
-
-
-def _make_queries(text, index, make_query, found, stage_ranges):
-    """Return the queries for some (stage range, number) that were found, limited to some stage ranges."""
-    chosen = [(s, number) for s, number in found if not stage_ranges or s in stage_ranges]
-    if not chosen:
-        there = ", ".join(s for s, _ in found)
-        raise InputError(
-            f"{text} is in stage range {there} of {index.stored.path}, not in {', '.join(stage_ranges)}",
-            fix="leave out --stage-range, or name another",
-        )
-    return [make_query(text, s, number) for s, number in chosen]
-
-
-def _find_image(text, index):
-    """Return (stage range, number) of an image of the file by its name; None if it has no such image."""
-    for s, columns in index.columns.items():
-        if text in columns["image"]:
-            return s, columns["image"].index(text)
-    return None
-
-
-def _find_gene(text, index):
-    """Return a list of (stage range, index of the group) of a gene.
-
-    text : its symbol or FlyBase number
-    """
-    found = []
-    known = set()
-    for s, groups in index.groups.items():
-        for g, names in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
-            known.update(filter(None, names))
-            if text and text in names:
-                found.append((s, g))
+    found = found or [(s, g, None) for s, groups in index.groups.items() for g in groups.find(text)]
     if not found:
         path = index.stored.path
+        columns = [c for groups in index.groups.values() for c in (groups.name, groups.gene, groups.fbgn)]
+        known = {name for column in columns for name in column if name}
         raise InputError(
             f'"{text}" is no picture, and {path} has no image and no gene of that name.'
             f"{did_you_mean(text, sorted(known))}",
             fix=f"name a picture, or an image or a gene of {path}; capitals count",
         )
-    return found
+    return index.find_queries(text, stage_ranges, found)
+
+
+@dataclass(frozen=True)
+class Seeing(PictureUse):
+    """The use of an embryo whose stage range is not known yet: its grey levels, to be encoded later.
+
+    extract : ExtractOptions of the features file
+    """
+
+    extract: ExtractOptions
+    stage_ranges: tuple = STAGE_RANGES
+    is_shown: ClassVar[bool] = False
+
+    def take(self, image, view):
+        return view.grey, []
 
 
 def _encode_picture(text, index, stage_ranges):
@@ -284,32 +299,47 @@ def _encode_picture(text, index, stage_ranges):
     A picture with the same bytes as one of the file is that image.
     """
     stored = index.stored
-    path = image_path(text)
     extract = ExtractOptions() if index.is_imported else read_options(stored, ExtractOptions)
-    with open_picture(path) as opened:
-        digest = opened.digest
-        address = _choose_embryo(text, opened, extract)
-        known = [
-            (s, number)
-            for s, columns in index.columns.items()
-            for number, other in enumerate(columns["picture_digest"])
-            if other == digest and _behind_file(columns["image"][number]) == _behind_file(address)
-        ]
-        if known:
-            return _make_queries(text, index, index.query_image, known[:1], stage_ranges)
-        _refuse_unclear_stage_range(text, index, stage_ranges)
-        embryo = Embryo(opened.read_picture(address, extract.plane), is_cut_out=extract.multiple_embryos)
+    row = _read_embryo(text, extract)
+    if known := index.find_image(row.image.name, row.digest):
+        return index.find_queries(text, stage_ranges, known)
+    _refuse_unclear_stage_range(text, index, stage_ranges)
     queries = []
     for s in stage_ranges or index.groups:
-        features = build_encoder(stored, s).encode(embryo.view(extract).grey).features
+        features = build_encoder(stored, s).encode(row.output).features
         place = index.collection(s).coordinates(features[None])[0]
-        queries.append(SimilarityQuery(text, s, place, picture=path))
+        queries.append(SimilarityQuery(text, s, place, picture=image_path(text)))
     return queries
 
 
-def _behind_file(address):
-    """Return the part of an address after its file, such as "#z=5"."""
-    return os.fspath(address)[len(os.fspath(image_path(address))) :]
+def _read_embryo(text, extract):
+    """Return the PictureRow of the only embryo on a picture.
+
+    text : address of the picture; extract : ExtractOptions, whether several embryos are searched for
+
+    Raises
+    ------
+    DataError
+        If the picture cannot be read.
+    InputError
+        If it shows several embryos that can be used, or none.
+    """
+    image = Image(str(image_path(text)), text, "", STAGE_RANGES[0])
+    _, (taken,) = read_rows([image], [Seeing(extract)])
+    for name, reason in taken.failures:
+        if name == text:
+            message, fix = split_failure(reason)
+            raise DataError(message, fix=fix)
+    if len(taken.rows) != 1:
+        names = [row.image.name for row in taken.rows]
+        others = ", ".join(name.removeprefix(f"{text}#") for name in names)
+        raise InputError(
+            f"{text} shows {len(names)} embryos that can be used",
+            fix=f"name one: {names[0]}, or another of {others}"
+            if names
+            else "name a photograph with whole embryos that do not touch each other",
+        )
+    return taken.rows[0]
 
 
 def _refuse_unclear_stage_range(text, index, stage_ranges):
@@ -326,23 +356,3 @@ def _refuse_unclear_stage_range(text, index, stage_ranges):
             f"the features of {index.stored.path} were imported, and flyannot cannot compute them for {text}",
             fix="name an image or a gene of the file",
         )
-
-
-def _choose_embryo(address, opened, extract):
-    """Return the address of the only embryo on a photograph; the address itself if none is searched for.
-
-    opened : PictureFile; extract : ExtractOptions of the features file
-    """
-    if not extract.multiple_embryos or split_address(address)[2] is not None:
-        return address
-    embryos = enumerate(opened.find_embryos(address, extract.plane), 1)
-    numbers = [number for number, embryo in embryos if not embryo.why_not]
-    if len(numbers) != 1:
-        others = ", ".join(map(str, numbers))
-        raise InputError(
-            f"{address} shows {len(numbers)} embryos that can be used",
-            fix=f"name one: {embryo_name(address, numbers[0])}, or another of {others}"
-            if numbers
-            else "name a photograph with whole embryos that do not touch each other",
-        )
-    return embryo_name(address, numbers[0])

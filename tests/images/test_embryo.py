@@ -104,16 +104,14 @@ def test_one_search_for_an_embryo_gives_every_view_what_it_gets_alone(picture, c
 @pytest.mark.parametrize("picture", [synthetic(1), synthetic(1)[..., 0]], ids=["colours", "grey"])
 def test_the_stored_picture_is_the_one_that_was_seen(picture):
     view = Embryo(picture).view(ExtractOptions(register="axis"))
-    stored = draw_shown(view, unevenness=0.5)
+    stored = draw_shown(view)
     shown = decode_jpeg(stored.jpeg)
     assert shown.shape == view.shown.shape
     assert np.abs(shown.astype(float) - view.shown).mean() < 3
     levels = to_luma(view.shown) if picture.ndim == 3 else view.shown
     np.testing.assert_array_equal(stored.outline, find_outline(levels.astype(float)))
     assert 0.1 < stored.outline.mean() < 0.9
-    assert stored.unevenness == 0.5 and np.isnan(stored.stage_odds).all() and not stored.maps
-    odds = np.arange(6.0)
-    np.testing.assert_array_equal(draw_shown(view, stage_odds=odds).stage_odds, odds)
+    assert np.isnan([stored.unevenness, *stored.stage_odds]).all() and not stored.maps
 
 
 def test_a_stored_picture_of_another_size_or_format_is_refused():

@@ -123,7 +123,7 @@ def test_an_explanation_draws_what_was_described(made):
     gene = made.gene_of_two
     of_gene = [image for image in made.images if image.gene == gene]
     explanation = next(iter(explain(made.chain.model, of_gene)))
-    names = [image.columns["image"] for image in explanation.images]
+    names = [image.name for image in explanation.images]
     if made.name == "photographs":
         assert names == [f"{gene}.png#1", f"{gene}.png#2"]
     for name, image in zip(names, explanation.images):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flyannot.pipeline.pictures import opened_pictures as pictures
+from flyannot.pipeline.pictures import pictures_task
 from flyannot.pipeline.pictures.opened_pictures import read_rows
 from tests.cli.test_cli import check_error
 from tests.small_embryos import rows_of_csv
@@ -22,7 +22,7 @@ def read_images(monkeypatch):
         names.extend(image.name for image in images)
         return read_rows(images, uses)
 
-    monkeypatch.setattr(pictures, "read_rows", read)
+    monkeypatch.setattr(pictures_task, "read_rows", read)
     return names
 
 

@@ -26,7 +26,7 @@ from flyannot.pipeline.runs.configuration import read_configuration
 from flyannot.pipeline.runs.plan import plan_run
 from flyannot.pipeline.runs.run import run_steps
 from flyannot.report.drawing import pack_map
-from flyannot.report.groups import GroupEntry, ImageEntry
+from flyannot.report.groups import ImageEntry
 from flyannot.report.maps import ContributionMapper
 from flyannot.report.run_folder import open_run
 from flyannot.results.explain import explain
@@ -207,8 +207,7 @@ def test_maps_are_the_same_from_the_files_of_a_run_and_from_pictures(results, fl
         columns = read_image_metadata(stored, "4-6")
         for g, rows in enumerate(groups.rows):
             images = [ImageEntry(columns["image"][i], shown=pictures.find("4-6", columns, i)) for i in rows]
-            entry = GroupEntry("4-6", groups.name[g], groups.gene[g], images=images)
-            drawn = mapper.draw_maps(entry, dict(zip(predicted.terms, predicted.decision_value[g])))
+            drawn = mapper.draw_maps(images, dict(zip(predicted.terms, predicted.decision_value[g])))
             for number, image in enumerate(images):
                 for term, (numbers, cells) in image.shown.maps.items():
                     assert drawn[term]["cells"][number] == pack_map(cells)

@@ -12,7 +12,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_images, write_images_csv
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.supplied import STAGE_MODEL
-from flyannot.images.embryo import Embryo, read_picture
+from flyannot.images.embryo import read_picture
 from flyannot.pipeline.models.stage_model import (
     LOOKS_LIKE,
     UNEVEN,
@@ -24,7 +24,7 @@ from flyannot.pipeline.models.stage_model import (
 
 def rated(image):
     """Return the RatedEmbryo of an Image, or of the path of a picture."""
-    return RatedEmbryo(Embryo(read_picture(getattr(image, "address", image))))
+    return RatedEmbryo(read_picture(getattr(image, "address", image)))
 
 
 def write_table(folder, images, stage_range):

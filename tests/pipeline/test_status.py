@@ -11,7 +11,7 @@ import pytest
 
 from flyannot.base.errors import FlyannotError
 from flyannot.pipeline.engine.parts import parts_folder
-from flyannot.pipeline.pictures import opened_pictures
+from flyannot.pipeline.pictures import pictures_task
 from flyannot.pipeline.runs.configuration import Configuration, find_options_classes, write_record
 from flyannot.pipeline.runs.status import read_run_status
 from tests.processes import start_fork
@@ -78,7 +78,7 @@ def parts(flyannot, of_run, monkeypatch):
 
     of_run.descriptors.unlink()
     with monkeypatch.context() as patched:
-        patched.setattr(opened_pictures, "join_parts", killed)
+        patched.setattr(pictures_task, "join_parts", killed)
         flyannot(LINE, code=1)
     parts = sorted(parts_folder(of_run.descriptors).glob("*.part.h5"), key=lambda p: p.stat().st_size)
     assert len(parts) == 2

@@ -27,12 +27,14 @@ from flyannot.report.groups import (
     DisplayedAnswer,
     GroupEntry,
     ImageEntry,
+    ReviewMark,
 )
 from flyannot.report.page import Page, write_page
 from flyannot.report.run_folder import Run, render_origin
 from flyannot.report.scores_section import render_scores
 from flyannot.report.templates import render
 from flyannot.report.term_ids import TermIds
+from flyannot.terms.answers import Answer
 from flyannot.terms.bootstrap import add_confidence
 from flyannot.terms.explain import CELL_PX
 from flyannot.terms.group_outcomes import outcomes_to_json
@@ -67,7 +69,7 @@ def write_record_with(copy, corrections):
     copy_tables(configuration)
 
 
-def term(name, status, probability=None, **more):
+def term(name, status, probability=None, *, queue="", worth=0.0, drawn=None, **more):
     """Build the answer about a term by a model that was not trained on the gene, with the threshold 0.4."""
     answer, curated = ANSWER_AND_CURATED[status]
     known = {
@@ -79,7 +81,7 @@ def term(name, status, probability=None, **more):
         "auc_high": 0.9,
     }
     numbers = {"probability": probability, "model_probability": probability, "threshold": 0.4, "n_genes": 12}
-    return DisplayedAnswer(term=name, **known | numbers | more)
+    return DisplayedAnswer(Answer(term=name, **known | numbers | more), ReviewMark(queue, worth), drawn)
 
 
 ANSWER_AND_CURATED = {
@@ -98,7 +100,7 @@ def entries(n, n_images=1, maps=False):
     cells = [pack_map(np.zeros((16, 40), np.int8))] * n_images
     drawn = {"value": 1.0, "plus": 2.0, "minus": 0.5, "rest": -0.5, "full": 0.1, "cells": cells}
     for g in range(n):
-        terms = [term(f"term {g % 7}", (AGREED, MISSED, NEW)[g % 3], 0.9, map=drawn if maps else None)]
+        terms = [term(f"term {g % 7}", (AGREED, MISSED, NEW)[g % 3], 0.9, drawn=drawn if maps else None)]
         images = [ImageEntry(f"i{g}_{k}.png", "lateral", shown(f"i{g}_{k}")) for k in range(n_images)]
         gene = f"gene{g:05d}"
         yield GroupEntry(STAGE_RANGES[g % 6], gene, gene, f"FBgn{g:07d}", True, images, terms)

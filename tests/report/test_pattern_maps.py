@@ -12,7 +12,7 @@ from flyannot.encode.groups import group_images
 from flyannot.encode.similarity import build_image_index
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.report.groups import ReviewSelector, RunGroups
+from flyannot.report.groups import RunGroups
 from flyannot.report.nearest import N_ALIKE, N_SHOWN
 from flyannot.report.page import PATTERNS, write_page
 from flyannot.report.run_folder import open_run
@@ -130,12 +130,12 @@ def test_axe_finds_no_fault_in_the_map_of_a_run(browser, page, width):
 def test_every_group_has_the_most_similar_others_and_what_their_curators_said(run):
     with ExitStack() as stack:
         opened = open_run(stack, run.folder)
-        found = list(RunGroups(opened, {"4-6": opened.shown_groups("4-6")}, ReviewSelector(None)))
+        found = [entry for entry in RunGroups(opened) if entry.stage_range == "4-6"]
     with open_stored_file(run.features) as stored:
         columns, features = read_features([stored], "4-6")
     groups = group_images(columns)
     rows = build_image_index(lambda: [features], groups).groups
-    own = {entry.name: {one.term for one in entry.terms if one.curated == "yes"} for entry in found}
+    own = {entry.name: {one.term for one in entry.terms if one.answer.curated == "yes"} for entry in found}
     annotated = {entry.name for entry in found if entry.annotated}
     for entry in found:
         similarity = rows @ rows[groups.name.index(entry.name)]

@@ -8,7 +8,7 @@ import pytest
 
 from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.report.build import describe_reliability
+from flyannot.report.banners import describe_reliability
 from flyannot.terms.answers import LearnedTerm, learned_terms
 from tests.report.pages_read import groups_of, make_report
 from tests.small_embryos import make
@@ -104,7 +104,9 @@ def test_what_cross_validation_said_of_other_images_is_not_said_of_new_ones(run,
 
 def test_how_far_to_trust_the_answers_stands_on_top(run, page):
     with open_stored_file(run.predictions) as stored:
-        (sentence,) = describe_reliability({s: learned_terms(stored, s) for s in stored.stage_ranges})
+        sentence = describe_reliability(
+            [term for s in stored.stage_ranges for term in learned_terms(stored, s)]
+        )
     assert all(part in page.read_text() for part in sentence.split(". ", 1))
 
 
@@ -127,5 +129,5 @@ GUESSES = (
 def test_what_is_untested_or_learned_from_few_genes_is_said(auc, n_genes, said):
     both = zip(auc, n_genes, strict=True)
     learned = [LearnedTerm(f"t{n}", 0.3, n > 2, n, area, None, None, None) for area, n in both]
-    sentences = describe_reliability({"4-6": learned})
-    assert said in "".join(sentences) and bool(said) == bool(sentences)
+    sentence = describe_reliability(learned)
+    assert said in sentence and bool(said) == bool(sentence)

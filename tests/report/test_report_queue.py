@@ -3,7 +3,6 @@
 import json
 import re
 from contextlib import ExitStack
-from dataclasses import replace
 
 import pytest
 
@@ -46,32 +45,32 @@ ALL_OF_40 = {
 SCORES = {"evaluated": {"4-6": ALL_OF_40}}
 
 
-def unknown(name, probability, n_genes):
-    return term(name, ABSENT, probability, curated="", held_out="no", threshold=0.5, n_genes=n_genes)
+def unknown(name, probability, n_genes, **more):
+    known = {"curated": "", "held_out": "no", "threshold": 0.5, "n_genes": n_genes}
+    return term(name, ABSENT, probability, **known | more)
 
 
 def test_three_terms_of_a_group_are_to_be_looked_at_uncertain_and_rare_ones_first():
     """They are terms that are neither known nor reviewed, and of which the model says something."""
-    sure, half, rare = unknown("sure", 0.99, 20), unknown("half", 0.5, 20), unknown("rare", 0.1, 5)
-    asked = [sure, half, rare, unknown("frequent", 0.5, 200), unknown("low", 0.1, 20)]
-    marks = {"curated": "no"}, {"reviewed": True}, {"answer": UNDETERMINED}
-    others = [replace(unknown("a", 0.5, 9), **mark) for mark in marks]
-    ReviewSelector(None).mark(others + asked)
-    assert [one.term for one in others + asked if one.queue == LOOK] == ["half", "rare", "low"]
-    assert rare.worth == pytest.approx(0.1 * 0.9 / 5) and sure.worth == 0
-    ReviewSelector(None).mark(others := others + [unknown("asked", 0.9, 9)])
-    assert [one.term for one in others if one.queue] == ["asked"]
+    asked = [unknown("sure", 0.99, 20), unknown("half", 0.5, 20), unknown("rare", 0.1, 5)]
+    asked += [unknown("frequent", 0.5, 200), unknown("low", 0.1, 20)]
+    others = [unknown("known", 0.5, 9, curated="no"), unknown("reviewed", 0.5, 9)]
+    others.append(unknown("undetermined", 0.5, 9, answer=UNDETERMINED))
+    marks = ReviewSelector(None).choose(others + asked, {"reviewed"})
+    assert marks.keys() == {"half", "rare", "low"} and {mark.queue for mark in marks.values()} == {LOOK}
+    assert marks["rare"].worth == pytest.approx(0.1 * 0.9 / 5)
+    assert list(ReviewSelector(None).choose([*others, unknown("asked", 0.9, 9)], {"reviewed"})) == ["asked"]
     assert expected_information(0.3, 7) == pytest.approx(expected_information(0.7, 7))
 
 
 def test_the_curated_terms_that_are_contradicted_most_are_to_be_checked():
     """Two of 40 are 5%, doubted by 0.8 or more."""
-    doubted = [term("gap", MISSED, 0.05), term("gap", NEW, 0.95), term("gap", MISSED, 0.2)]
-    others = [term("gap", MISSED, 0.05, held_out="no"), term("gap", MISSED, 0.05, reviewed=True)]
-    others += [term("gap", AGREED, 0.05), term("gap", NEW, 0.03)]
-    ReviewSelector(SCORES).mark(terms := doubted + others)
-    assert [one.queue for one in terms] == [CHECK] * 3 + [""] * 4
-    assert [one.worth for one in doubted] == pytest.approx([0.95, 0.95, 0.8])
+    doubted = [term("a", MISSED, 0.05), term("b", NEW, 0.95), term("c", MISSED, 0.2)]
+    others = [term("final", MISSED, 0.05, held_out="no"), term("reviewed", MISSED, 0.05)]
+    others += [term("agreed", AGREED, 0.05), term("sure", NEW, 0.03)]
+    marks = ReviewSelector(SCORES).choose(doubted + others, {"reviewed"})
+    assert list(marks) == ["a", "b", "c"] and {mark.queue for mark in marks.values()} == {CHECK}
+    assert [mark.worth for mark in marks.values()] == pytest.approx([0.95, 0.95, 0.8])
 
 
 @pytest.fixture(scope="module")

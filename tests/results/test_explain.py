@@ -13,7 +13,8 @@ from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.pipeline.options import AnnotateOptions
 from flyannot.pipeline.steps.annotate import annotate_task
-from flyannot.results.explain import TABLE, draw_explanations, explain
+from flyannot.results.explain import explain
+from flyannot.results.explanation_pictures import TABLE, draw_explanations
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.answers import read_group_predictions
 from flyannot.terms.explain import contribution_map, explain_group

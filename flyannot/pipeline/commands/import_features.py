@@ -102,5 +102,5 @@ def _read_pictures(read, folder):
         for s, (columns, _) in read.items()
         for name in columns["image"]
     ]
-    _, (rows,), (failures,) = read_rows(images, [Showing()])
-    return {(row.image.stage_range, row.image.name): row for row in rows}, tuple(failures)
+    _, (taken,) = read_rows(images, [Showing()])
+    return {(row.image.stage_range, row.image.name): row for row in taken.rows}, tuple(taken.failures)

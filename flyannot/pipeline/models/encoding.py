@@ -12,13 +12,13 @@ from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.inputs import dictionary_lam, read_options, require_known_chain
 
 
-def build_encoder(stored, stage_range="", pool=None):
+def build_encoder(stored, stage_range, pool=None):
     """Build the Encoder that made an open file, from the options in its header.
 
     Parameters
     ----------
     stored : StoredFile of any kind, except one that was made from imported features
-    stage_range : the stage range whose dictionary is used; "" for an encoder that only describes patches
+    stage_range : the stage range whose dictionary is used
     pool : PoolOptions that replace the options in the header; None for the header's
 
     Raises
@@ -29,8 +29,6 @@ def build_encoder(stored, stage_range="", pool=None):
     extract = read_options(stored, ExtractOptions)
     steps = map(STEPS.__getitem__, require_known_chain(stored))
     transforms = tuple(step.patch_transform(read_options(stored, step.options)) for step in steps)
-    if not stage_range:
-        return Encoder(extract, transforms=transforms)
     pool = pool or read_options(stored, PoolOptions)
     return Encoder(extract, pool, stored.read_array(stage_range, "D"), dictionary_lam(stored), transforms)
 

@@ -13,7 +13,9 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.groups import normalise_features
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.supplied import STAGE_MODEL
+from flyannot.images.embryo import Embryo
 from flyannot.images.quality import find_refusal
+from flyannot.images.shown import draw_shown
 from flyannot.pipeline.models.loaded_model import load_model
 from flyannot.terms.unlikeness import UNLIKE
 
@@ -61,21 +63,16 @@ def stage_model_digest():
     return load_stage_model()[1]
 
 
-class RatedEmbryo:
-    """An `Embryo`, which the stage model rates once, when it is first asked for.
+class RatedEmbryo(Embryo):
+    """An `Embryo` that the stage model rates once, when it is first asked for.
 
     An embryo cannot be rated if it is not found in its picture. A picture that is unlike all photographs from
     which the stage model learned is not rated either: many drawn patterns are.
     """
 
-    def __init__(self, embryo):
-        self.view = embryo.view
-        self._embryo = embryo
-
-    @cached_property
-    def unevenness(self):
-        """The `measure_unevenness` of the embryo; nan if it is grey, or not found."""
-        return self._embryo.unevenness
+    def __init__(self, picture, *, is_cut_out=False):
+        super().__init__(picture, is_cut_out=is_cut_out)
+        self._drawn: dict = {}
 
     @cached_property
     def _rating(self):
@@ -89,6 +86,20 @@ class RatedEmbryo:
             return None, "unlike the photographs of the stage model"
         X = normalise_features(features, loaded.classify.normalisation)
         return log_odds(loaded.model, X)[0], ""
+
+    def draw(self, options, *, is_rated):
+        """Return the ShownPicture for some ExtractOptions; one JPEG is made for all that turn it alike.
+
+        is_rated : whether the unevenness and the stage odds of the embryo are stored with it
+        """
+        turned = options.register, options.orient
+        if turned not in self._drawn:
+            self._drawn[turned] = draw_shown(self.view(options))
+        shown = self._drawn[turned]
+        if not is_rated:
+            return shown
+        odds = shown.stage_odds if self.stage_odds is None else self.stage_odds
+        return shown._replace(unevenness=self.unevenness, stage_odds=odds)
 
     @property
     def stage_odds(self):

@@ -1,14 +1,86 @@
-"""Maps of where in the images of a group a term is supported or opposed, as a page shows them."""
+"""Contributions of the patches of a group: from its coded images to the maps that a page shows."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from flyannot.base.errors import DataError
+from flyannot.encode.groups import Groups
+from flyannot.pipeline.engine.inputs import read_described_patches
 from flyannot.terms.explain import draw_smooth_maps, explain_group
 from flyannot.terms.training_set import training_rows
 
 _TOLERANCE = 1e-6  # relative, between the sum of the parts and the stored decision value
+
+
+class CodedImages(NamedTuple):
+    """All images of one group: their patches, and the features that the codes of the patches gave.
+
+    described : list with the DescribedPatches of each image
+    features, winner : arrays (n_images, n_features), as in PooledFeatures
+    """
+
+    described: list
+    features: np.ndarray
+    winner: np.ndarray
+
+    def group_features(self, options):
+        """Return the features of the group as a model gets them, (1, n_features).
+
+        options : TrainOptions of the model
+        """
+        group = Groups([""], [""], [""], [np.arange(len(self.features))])
+        return training_rows([(0, self.features)], group, options)
+
+    def explain(self, loaded, terms):
+        """Return a list with the Explanation of the decision value of the group for each term.
+
+        loaded : StageRangeModel; terms : list of the numbers of terms in the model
+        """
+        X = self.group_features(loaded.classify)
+        scheme = loaded.classify.scheme
+        return explain_group(loaded.model, terms, X, self.features, self.winner, scheme=scheme)
+
+
+def join_codes(described, pooled):
+    """Return the CodedImages of the DescribedPatches and the PooledFeatures of each image of a group."""
+    features, winner = (np.stack([getattr(one, name) for one in pooled]) for name in ("features", "winner"))
+    return CodedImages(list(described), features, winner)
+
+
+class StoredCodes:
+    """The CodedImages of one stage range in the files of a run, which are found by the names of images.
+
+    Parameters
+    ----------
+    stage_range : str
+    features, descriptors : open StoredFiles with the stage range; None if the run has no such file
+    """
+
+    def __init__(self, stage_range, features, descriptors):
+        self._stage_range = stage_range
+        self._files = features, descriptors
+        self._rows = [
+            {} if file is None else {name: i for i, name in enumerate(file.read_array(stage_range, "image"))}
+            for file in self._files
+        ]
+
+    @property
+    def is_complete(self):
+        """True if the run has both files."""
+        return all(self._rows)
+
+    def read(self, names):
+        """Return the CodedImages of the images with these names; None if a file lacks one of them."""
+        if not all(name in rows for name in names for rows in self._rows):
+            return None
+        features, descriptors = self._files
+        of_features, of_descriptors = ([rows[name] for name in names] for rows in self._rows)
+        pooled = [features.read_image_rows(self._stage_range, i, i + 1) for i in of_features]
+        described = [
+            next(read_described_patches(descriptors, self._stage_range, i, i + 1)) for i in of_descriptors
+        ]
+        return CodedImages(described, *(np.concatenate(arrays) for arrays in zip(*pooled)))
 
 
 class TermMap(NamedTuple):
@@ -23,16 +95,14 @@ class TermMap(NamedTuple):
     cells: np.ndarray
 
 
-def map_contributions(loaded, group, values, described, features, winner):
+def map_contributions(loaded, coded, values):
     """Map the contributions to terms of one group.
 
     Parameters
     ----------
-    loaded : StageRangeModel, which is linear
-    group : Groups with one group, whose rows are all images
+    loaded : StageRangeModel
+    coded : CodedImages of the group
     values : dict, term -> its decision value; a term is left out if the features do not give this value
-    described : list of the DescribedPatches of each image
-    features, winner : arrays (n_images, n_features), as in PooledFeatures
 
     Returns
     -------
@@ -43,13 +113,11 @@ def map_contributions(loaded, group, values, described, features, winner):
     DataError
         If the features are not of these patches.
     """
-    maps: list = [{} for _ in described]
+    maps: list = [{} for _ in coded.described]
     terms = [term for term in values if term in loaded.terms]  # others are of another model
     if not terms:
         return maps
-    X = training_rows([(0, features)], group, loaded.classify)
-    numbers = [loaded.terms.index(term) for term in terms]
-    splits = explain_group(loaded.model, numbers, X, features, winner, scheme=loaded.classify.scheme)
+    splits = coded.explain(loaded, [loaded.terms.index(term) for term in terms])
     kept = {
         term: split
         for term, split in zip(terms, splits)
@@ -57,7 +125,7 @@ def map_contributions(loaded, group, values, described, features, winner):
     }
     if not kept:
         return maps
-    drawn = [_draw(list(kept.values()), number, patches) for number, patches in enumerate(described)]
+    drawn = [_draw(list(kept.values()), number, patches) for number, patches in enumerate(coded.described)]
     for (term, split), *of_images in zip(kept.items(), *drawn):
         full = max(float(np.abs(cells).max()) for cells in of_images) or 1.0
         sums = np.array([split.value, *split.sums, full])

@@ -41,8 +41,9 @@ from flyannot.pipeline.models.loaded_model import (
     require_stage_ranges_with_terms,
     stage_ranges_with_terms,
 )
-from flyannot.pipeline.pictures.contribution_maps import map_contributions
-from flyannot.pipeline.pictures.opened_pictures import PicturesTask, PictureUse, SkippedImage
+from flyannot.pipeline.pictures.contribution_maps import join_codes, map_contributions
+from flyannot.pipeline.pictures.opened_pictures import PictureUse, SkippedImage
+from flyannot.pipeline.pictures.pictures_task import PicturesTask
 from flyannot.pipeline.steps.extract import embryo_table_path, summarise_warnings, write_embryo_table
 from flyannot.terms.answers import (
     describe_weak_terms,
@@ -286,12 +287,11 @@ def _map_suggestions(loaded, groups, predicted, described, pooled):
     """
     maps: list = [{} for _ in described]
     for g, rows in enumerate(groups.rows):
-        features, winner = (np.stack([getattr(pooled[i], n) for i in rows]) for n in ("features", "winner"))
+        coded = join_codes([described[i] for i in rows], [pooled[i] for i in rows])
         values = {
             loaded.terms[j]: predicted["decision_value"][g, j] for j in np.flatnonzero(predicted["yes"][g])
         }
-        group = replace(groups.subset([g]), rows=[np.arange(len(rows))])
-        drawn = map_contributions(loaded, group, values, [described[i] for i in rows], features, winner)
+        drawn = map_contributions(loaded, coded, values)
         for i, of_image in zip(rows, drawn):
             maps[i] = of_image
     return maps

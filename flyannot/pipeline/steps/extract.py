@@ -25,7 +25,8 @@ from flyannot.images.options import ExtractOptions
 from flyannot.images.photograph import EmbryoBox
 from flyannot.pipeline.engine.images import read_selected_images
 from flyannot.pipeline.engine.parts import remove_parts
-from flyannot.pipeline.pictures.opened_pictures import PicturesTask, PictureUse
+from flyannot.pipeline.pictures.opened_pictures import PictureUse
+from flyannot.pipeline.pictures.pictures_task import PicturesTask
 
 log = logging.getLogger("flyannot")
 _COLUMNS_OF_PLACES = ("image", "gene", "fbgn", "stage_range", *EmbryoBox._fields)

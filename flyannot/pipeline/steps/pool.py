@@ -37,7 +37,8 @@ from flyannot.pipeline.engine.inputs import (
 from flyannot.pipeline.engine.parts import build_stored_image_parts, create_part, list_stored_images
 from flyannot.pipeline.engine.task import PartsTask
 from flyannot.pipeline.models.encoding import load_encoder
-from flyannot.pipeline.pictures.opened_pictures import PicturesTask, PictureUse
+from flyannot.pipeline.pictures.opened_pictures import PictureUse
+from flyannot.pipeline.pictures.pictures_task import PicturesTask
 from flyannot.pipeline.steps.extract import embryo_table_path, summarise_warnings, write_embryo_table
 
 
