@@ -31,11 +31,12 @@ ENDS = {  # of each command: its exit code, and words of its message
     "interrupted": (130, "Interrupted: repeat the command"),
     "noting": (2, 'Did you mean "nothing"?'),
     "--unknown": (2, "see flyannot --help"),
+    "": (2, "Missing argument"),
 }
 
 
 @click.command()
-@click.argument("end", type=click.Choice(list(ENDS)[:-2]))
+@click.argument("end", type=click.Choice(list(ENDS)[:-3]))
 def command(end):
     print("said")
     errors = {"refused": DataError("it is damaged", fix="mend it"), "memory": MemoryError()}
@@ -59,7 +60,7 @@ def run(flyannot, monkeypatch):
 @pytest.mark.parametrize("end", ENDS)
 def test_each_end_has_its_exit_code_and_one_message(run, capsys, end):
     code, words = ENDS[end]
-    assert run(end) == code
+    assert run(*end.split()) == code
     said = capsys.readouterr()
     assert words in said.err and f"\n{said.err}".count("\nError: ") == (code in (1, 2, 65))
     assert ("Did you mean" in said.err) == (end == "noting")
