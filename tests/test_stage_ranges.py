@@ -16,11 +16,10 @@ STAGES = dict(zip(STAGE_RANGES, (range(1, 4), range(4, 7), (7, 8), (9, 10), (11,
 
 
 SPELLINGS = ("{}", "stage {}", " Stage{} ", "estadio {}", "Stadium_{}", "st. {}", "S{}", "{}.0")
+SPELLINGS += ("embryonic stage {}", "Stage-{}", "{0} to {0}", "BDGP {0}~{0}")
 
 
-@pytest.mark.parametrize(
-    "spelling", [*SPELLINGS, "embryonic stage {}", "Stage-{}", "{0} to {0}", "BDGP {0}~{0}"]
-)
+@pytest.mark.parametrize("spelling", SPELLINGS)
 def test_every_stage_lies_in_one_stage_range(spelling):
     for stage_range, stages in STAGES.items():
         assert {parse_stage_range(spelling.format(stage)) for stage in stages} == {stage_range}

@@ -8,7 +8,7 @@ import sys
 import click
 import pytest
 
-from flyannot.base.errors import DataError
+from flyannot.base.errors import DataError, LockedError
 from flyannot.cli.shared.exit_codes import SKIPPED, Interrupted, run_click_group
 
 
@@ -26,20 +26,23 @@ ENDS = {  # of each command: its exit code, and words of its message
     "nothing": (0, ""),
     "skipped": (SKIPPED, ""),
     "refused": (65, "Error: it is damaged\nFix: mend it\n"),
+    "locked": (75, "Error: it is being written\n"),
     "memory": (1, "Error: out of memory\nFix: use fewer --jobs"),
     "wrong": (1, "Error: unexpected ZeroDivisionError: deep inside\nFix: "),
     "interrupted": (130, "Interrupted: repeat the command"),
     "noting": (2, 'Did you mean "nothing"?'),
     "--unknown": (2, "see flyannot --help"),
+    "": (2, "Missing argument"),
 }
 
 
 @click.command()
-@click.argument("end", type=click.Choice(list(ENDS)[:-2]))
+@click.argument("end", type=click.Choice(list(ENDS)[:-3]))
 def command(end):
     print("said")
     errors = {"refused": DataError("it is damaged", fix="mend it"), "memory": MemoryError()}
     errors |= {"wrong": ZeroDivisionError("deep inside\nand more"), "interrupted": Interrupted(2)}
+    errors["locked"] = LockedError("it is being written")
     if end in errors:
         raise errors[end]
     return SKIPPED if end == "skipped" else None
@@ -59,9 +62,9 @@ def run(flyannot, monkeypatch):
 @pytest.mark.parametrize("end", ENDS)
 def test_each_end_has_its_exit_code_and_one_message(run, capsys, end):
     code, words = ENDS[end]
-    assert run(end) == code
+    assert run(*end.split()) == code
     said = capsys.readouterr()
-    assert words in said.err and f"\n{said.err}".count("\nError: ") == (code in (1, 2, 65))
+    assert words in said.err and f"\n{said.err}".count("\nError: ") == (code in (1, 2, 65, 75))
     assert ("Did you mean" in said.err) == (end == "noting")
     assert said.out == "said\n" * (code != 2)
 

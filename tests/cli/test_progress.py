@@ -44,12 +44,6 @@ def test_every_step_tells_how_far_it_is_in_small_parts(flyannot, own_chain, monk
     assert len(set(done)) > 3, "finer than whole shards"
 
 
-def test_workers_tell_of_every_image_too(flyannot, own_chain, monkeypatch, told):
-    monkeypatch.chdir(own_chain.folder)
-    flyannot("extract embryos -o new.h5 --stride-px 16 --jobs 2", code=0)
-    assert told[0][0] == 0 and told[-1][0] == told[-1][1]
-
-
 def test_in_a_log_a_line_now_and_then_with_rate_and_time_left(monkeypatch, caplog):
     progress = Progress()
     with caplog.at_level(logging.INFO, "flyannot"):

@@ -1,5 +1,6 @@
 """Folders of pictures: every file is taken, or counted by its kind."""
 
+import errno
 import hashlib
 import os
 import re
@@ -90,6 +91,23 @@ def test_folders_below_are_entered_only_if_asked_for(tmp_path):
     assert listing.left_out == "1 hidden file, 2 folders"
     images = read_folder(tmp_path, "4-6", is_recursive=True)
     assert [(image.name, image.path) for image in images] == [(n, tmp_path / n) for n in listing.names]
+
+
+def test_a_folder_that_cannot_be_read_is_refused_and_one_below_is_left_out(tmp_path, monkeypatch):
+    scan, closed = os.scandir, tmp_path / "b"
+
+    def refuse(folder):
+        if os.path.samefile(folder, closed):
+            raise PermissionError(errno.EACCES, "Permission denied", os.fspath(folder))
+        return scan(folder)
+
+    for name in ("e.png", "b/e.png"):
+        save(tmp_path / name)
+    monkeypatch.setattr(os, "scandir", refuse)
+    listing = list_pictures(tmp_path, is_recursive=True)
+    assert (listing.names, listing.left_out) == (["e.png"], "1 folder")
+    with pytest.raises(InputError, match="cannot read the folder .*b: Permission denied"):
+        list_pictures(closed)
 
 
 def test_the_same_picture_under_two_genes_is_named(images_csv, tmp_path, caplog):

@@ -60,10 +60,11 @@ def test_a_write_that_is_interrupted_or_fails_its_check_leaves_the_old(target, e
         raise error
 
     check = fail if in_check else None
-    with pytest.raises(raised, match=why), atomic_write(target, check=check) as beside:
+    with pytest.raises(raised, match=why) as caught, atomic_write(target, check=check) as beside:
         beside.write_text("half")
         if not in_check:
             fail(beside)
+    assert getattr(caught.value, "is_full", False) == (error is WITHOUT_NUMBER)
     assert target.read_text() == OLD and names(target) == ["file.txt"]
 
 

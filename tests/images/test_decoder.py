@@ -9,7 +9,6 @@ import tifffile
 from PIL import Image
 
 from benchmarks.workers import peak_mb
-from flyannot.images import normalise
 from flyannot.images.embryo import read_picture
 from flyannot.images.unreadable import MAX_PIXELS, UnusableImage
 from tests.images.picture_files import embryo, encoded, png_chunk
@@ -112,33 +111,6 @@ def test_heic_is_named_with_what_to_do(picture):
     with pytest.raises(UnusableImage, match="it is a HEIC picture") as caught:
         read_picture(picture(b"\0\0\0\x1cftypheic" + bytes(16)))
     assert caught.value.fix == "save it as JPEG or PNG"
-
-
-@pytest.mark.parametrize("colours", ["grey", "rgb", "rgba", "palette", "cmyk"])
-def test_a_large_picture_is_the_same_in_strips_and_rounded_if_it_has_more_than_8_bits(
-    colours, picture, tiff, monkeypatch
-):
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    rgba = np.dstack([embryo(), GREY])
-    image = {"grey": Image.fromarray(GREY), "rgba": Image.fromarray(rgba)}.get(
-        colours, Image.fromarray(embryo())
-    )
-    if colours in ("palette", "cmyk"):
-        image = image.convert({"palette": "P", "cmyk": "CMYK"}[colours])
-    path = picture(image, format="TIFF" if colours == "cmyk" else "PNG", exif=exif)
-    whole = read_picture(path)
-    pixels = {"grey": GREY, "rgba": rgba}.get(colours, embryo()).astype(np.uint16) * 250
-    deep_path = tiff(pixels, photometric="minisblack" if colours == "grey" else "rgb")
-    deep = read_picture(deep_path)
-    monkeypatch.setattr(normalise, "_STRIP_PIXELS", 1000)
-    np.testing.assert_array_equal(read_picture(path), whole)
-    assert read_picture(deep_path).dtype == np.float32
-    np.testing.assert_allclose(read_picture(deep_path), deep, rtol=1e-6)
-    monkeypatch.setattr(normalise, "MAX_FLOAT_PIXELS", 2000)
-    rounded = read_picture(deep_path)
-    assert rounded.dtype == np.uint8
-    assert np.abs(rounded - deep).max() <= 0.501
 
 
 def test_50_million_pixels_of_16_bits_take_little_memory(tmp_path):

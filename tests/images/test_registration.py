@@ -136,16 +136,6 @@ def test_a_drawn_pattern_is_never_mirrored(tmp_path, rng):
     np.testing.assert_array_equal(grey, plain)
 
 
-def test_an_ellipse_is_taken_as_it_lies_and_named(picture):
-    x, y = places_on_egg((200, 440), (225, 100), (170, 65), 0)
-    path = picture(
-        Image.fromarray(np.where(x**2 + y**2 < 1, 150 - 40 * x, 255).astype(np.uint8)), format="PNG"
-    )
-    (grey, warnings), (plain, said) = grey_and_words(path, ORIENT), grey_and_words(path, AXIS)
-    assert (warnings, said) == (EITHER_WAY, "")
-    np.testing.assert_array_equal(grey, plain)
-
-
 def test_which_end_is_anterior_is_asked_of_registered_embryos(flyannot, tmp_path):
     for option, words in (("orient", "which end is anterior"), ("multiple-embryos", "multiple embryos")):
         said = flyannot(f"extract E -o X --{option}", E=tmp_path, X=tmp_path / "x.h5", code=2)

@@ -292,32 +292,18 @@ def test_nor_is_one_that_others_could_put_another_in_place_of(
 
 
 @pytest.mark.not_on_windows
-def test_a_planted_folder_in_the_temporary_one_is_passed_over(folder_of, tmp_path):
-    """Without a writable home the name of the folder can be guessed."""
+@pytest.mark.parametrize("spoilt", ["the folder", "its parent"])
+def test_without_a_private_folder_nothing_is_kept(folder_of, tmp_path, spoilt):
+    """Without a writable home the name of the folder in the temporary one can be guessed."""
     (tmp_path / "home").write_text("no folder")
     environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
     environment |= {"XDG_CACHE_HOME": None, "FLYANNOT_CACHE": None}
     first = folder_of(**environment)
     assert first.parent == tmp_path
-    first.chmod(0o777)
+    (first if spoilt == "the folder" else tmp_path).chmod(0o777)
     assert folder_of(**environment) is None
     assert said_by(KERNEL, **environment) == "[1.0, 1.0]"
-    assert {*tmp_path.iterdir()} == {tmp_path / "home", first}
-    assert not list(first.iterdir()), "nothing is kept"
-
-
-@pytest.mark.not_on_windows
-@pytest.mark.parametrize("mode", [0o777, 0o775])
-def test_without_a_private_folder_nothing_is_kept(folder_of, tmp_path, mode):
-    """Others could put another folder in the place of one in a temporary folder without the sticky bit."""
-    (tmp_path / "home").write_text("no folder")
-    (tmp_path / "tmp").mkdir()
-    (tmp_path / "tmp").chmod(mode)
-    environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp")}
-    environment |= {"XDG_CACHE_HOME": None, "FLYANNOT_CACHE": None}
-    assert folder_of(**environment) is None
-    assert said_by(KERNEL, **environment) == "[1.0, 1.0]"
-    assert not [path for path in (tmp_path / "tmp").rglob("*") if path.is_file()]
+    assert {*tmp_path.iterdir()} == {tmp_path / "home", first} and not list(first.iterdir())
 
 
 def test_a_users_own_kernels_stay_where_numba_puts_them(tmp_path):

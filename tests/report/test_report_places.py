@@ -24,14 +24,6 @@ def sources_of(path):
     return [source for group in groups_of(path.read_text()) for _, source in group["images"]]
 
 
-def rename_images(folder, old, new):
-    """Rename the pictures of a data set folder, in the table too."""
-    table = folder / "images.csv"
-    table.write_text(table.read_text().replace(f"images/{old}", f"images/{new}"))
-    for picture in (folder / "images").iterdir():
-        picture.rename(picture.with_name(picture.name.replace(old, new, 1)))
-
-
 def n_images(chain):
     with open_stored_file(chain.predictions) as stored:
         return sum(len(stored.read_array(s, "image")) for s in stored.stage_ranges)
@@ -90,7 +82,10 @@ def test_new_images_without_a_table_have_pictures_and_maps(chain, tmp_path, flya
 def test_what_cross_validation_said_of_other_images_is_not_said_of_new_ones(run, chain, tmp_path, flyannot):
     """New images of a gene that was evaluated get the answers of the final model."""
     copy = run.copied_to(tmp_path / "work")
-    rename_images(copy.embryos, "", "new-")
+    table = copy.embryos / "images.csv"
+    table.write_text(table.read_text().replace("images/", "images/new-"))
+    for picture in (copy.embryos / "images").iterdir():
+        picture.rename(picture.with_name(f"new-{picture.name}"))
     for name in ("predictions.h5", "predictions.csv", "run.toml"):
         (copy.folder / name).unlink()
     assert flyannot("annotate M E -o P", **copy.words).code == 0
