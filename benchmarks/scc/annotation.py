@@ -147,7 +147,9 @@ def evaluated(setup, pictures, protocol, X, group_of_row):
     folds = assign_gene_folds(pictures.groups.gene_ids, N_FOLDS, setup.rng("folds"))
     if protocol.svm == "hinge":
         return evaluate_by_libsvm(rows, folds=folds)
-    return cross_validate(rows, folds=folds, rng=setup.rng("svm"), options=FitOptions(n_folds=3))
+    return cross_validate(
+        rows, folds=folds, rng=setup.rng("svm"), method="svm", options=FitOptions(n_folds=3)
+    )
 
 
 def merge_images(outcome, group_of_image):

@@ -73,7 +73,7 @@ _COMMANDS = {
     **{
         name: (partial(_build_command, name), IMPORTERS[name].help.partition("\n\n")[0]) for name in IMPORTERS
     },
-    features.name: ("flyannot.cli.import_:features", features.help.partition("\n\n")[0]),
+    features.name: ("flyannot.cli.import_:features", str(features.help).partition("\n\n")[0]),
 }
 
 

@@ -19,7 +19,7 @@ from flyannot.terms.scorer import FitOptions, list_observed_rows
 log = logging.getLogger("flyannot")
 
 
-def cross_validate(rows, *, folds, rng, method="svm", options=None, adapter=None):
+def cross_validate(rows, *, folds, rng, method="coupled-ridge", options=None, adapter=None):
     """Predict every group of one stage range by a model that was trained on the genes of the other folds.
 
     Parameters

@@ -112,7 +112,10 @@ class TrainOptions(Options):
     table: ClassVar[str] = "train"
 
     method: str = option(
-        "svm", ChoiceType(CLASSIFIERS), "The classifier: a linear SVM for each term, or another method."
+        "coupled-ridge",
+        ChoiceType(CLASSIFIERS),
+        "The classifier: a ridge regression of all terms together (coupled-ridge) or of each alone (ridge), "
+        "or a linear SVM for each term (svm).",
     )
     min_groups: int | None = option(
         None,

@@ -16,7 +16,6 @@ from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
 from flyannot.pipeline.steps.annotate import annotate_task
 from flyannot.pipeline.steps.evaluate import ScoresTask, build_evaluation, build_model_evaluation
 from flyannot.pipeline.steps.train import ModelTask
-from flyannot.terms import linear_svm
 from flyannot.terms.group_outcomes import format_scores_json, read_scores
 from flyannot.terms.metrics import AGREEMENT
 from flyannot.terms.options import TrainOptions
@@ -59,8 +58,7 @@ def test_scores_have_exactly_the_promised_keys(scored):
     assert "NaN" not in json.dumps(scored)
 
 
-def test_scores_are_the_same_for_any_number_of_threads(chain, scored, monkeypatch):
-    monkeypatch.setattr(linear_svm, "_ROWS_OF_THREADS", 0)
+def test_scores_are_the_same_for_any_number_of_threads(chain, scored):
     assert scores(chain, jobs=2) == scored
 
 

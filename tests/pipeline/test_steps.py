@@ -26,7 +26,7 @@ from flyannot.pipeline.steps.learn_dict import DictionaryTask
 from flyannot.pipeline.steps.pool import pool_task
 from flyannot.sparse import fit
 from flyannot.sparse.coders import CODERS
-from flyannot.terms import linear_svm
+from flyannot.terms import coupled_ridge
 from flyannot.terms.answers import read_group_predictions
 from tests.files.test_hostile_files import flipped
 from tests.small_embryos import CLASSIFY, EXTRACT, KINDS, LEARN, POOL, STAGE_RANGES, make, rows_of_csv
@@ -285,7 +285,7 @@ def test_a_damaged_input_is_named_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(
-    ("kind", "module", "name"), [("dictionary", fit, "run_epoch"), ("model", linear_svm, "fit_machines")]
+    ("kind", "module", "name"), [("dictionary", fit, "run_epoch"), ("model", coupled_ridge, "inner_products")]
 )
 def test_learning_and_training_hold_blas_to_one_thread(chain, tmp_path, monkeypatch, kind, module, name):
     """Check this because threads of BLAS would slow the learner, and their number would change bits."""
@@ -294,9 +294,9 @@ def test_learning_and_training_hold_blas_to_one_thread(chain, tmp_path, monkeypa
 
     function, n_threads = getattr(module, name), set()
 
-    def watched(*arguments):
+    def watched(*arguments, **named):
         n_threads.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
-        return function(*arguments)
+        return function(*arguments, **named)
 
     monkeypatch.setattr(module, name, watched)
     make(chain.task(kind, tmp_path / "out.h5"), jobs=2)

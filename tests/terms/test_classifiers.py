@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flyannot.files.hdf5.schema import find_shape_error
-from flyannot.terms import CLASSIFIERS, linear_svm
+from flyannot.terms import CLASSIFIERS
 from flyannot.terms.coupled_ridge import _dual_solver
 from flyannot.terms.cross_validation import cross_validate
 from flyannot.terms.feature_rows import inner_products
@@ -53,8 +53,7 @@ def test_arrays_are_all_of_a_classifier(method, operating_point, rng):
 
 
 @pytest.mark.parametrize("method", CLASSIFIERS)
-def test_a_classifier_is_the_same_for_the_same_seed_and_any_threads(method, rng, monkeypatch):
-    monkeypatch.setattr(linear_svm, "_ROWS_OF_THREADS", 0)
+def test_a_classifier_is_the_same_for_the_same_seed_and_any_threads(method, rng):
     X, Y, genes = labelled(rng)
     found = []
     for n in (1, 1, 2):
