@@ -73,7 +73,10 @@ _COMMANDS = {
     **{
         name: (partial(_build_command, name), IMPORTERS[name].help.partition("\n\n")[0]) for name in IMPORTERS
     },
-    features.name: ("flyannot.cli.import_:features", features.help.partition("\n\n")[0]),
+    "features": (
+        "flyannot.cli.import_:features",
+        "Convert vectors from another program, such as embeddings of a network, into features.",
+    ),
 }
 
 
