@@ -47,37 +47,21 @@ def test_a_table_of_corrections_comes_back(tmp_path):
     assert read_corrections([path]) == rows
 
 
-DATES = [
-    "2026-01-30",
-    "2026-01-30T10:00",
-    "30.01.2026",
-    "30.1.26",
-    "1/30/2026",
-    "30/1/26",
-    "30-Jan-2026",
-    "30. jan. 26",
-]
+DATES = "2026-01-30, 2026-01-30T10:00, 30.01.2026, 30.1.26, 1/30/2026, 30/1/26, 30-Jan-2026, 30. jan. 26"
 
 
-@pytest.mark.parametrize("text", [*DATES, "30-янв-2026", "46052"])
+@pytest.mark.parametrize("text", [*DATES.split(", "), "30-янв-2026", "46052"])
 def test_a_date_may_be_written_as_spreadsheets_write_it(tmp_path, text):
     path = tmp_path / "ben.csv"
     path.write_text(f"gene,stage_range,term,verdict,date\nDl,4-6,pole cell,accept,{text}\n", encoding="utf-8")
     assert [row.date for row in read_corrections([path])] == ["2026-01-30"]
 
 
-REFUSED = {"1/3/2026": "may be 2026-03-01 or 2026-01-03", "30.02.2026": "is no date", "Jan-26": "is no date"}
+REFUSED = dict.fromkeys(("30.02.2026", "Jan-26", "13/13/2026", "soon"), "is no date")
+REFUSED |= {"1/3/2026": "may be 2026-03-01 or 2026-01-03", "2999-01-01": "is in the future"}
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        *REFUSED.items(),
-        ("13/13/2026", "is no date"),
-        ("soon", "is no date"),
-        ("2999-01-01", "is in the future"),
-    ],
-)
+@pytest.mark.parametrize(("text", "why"), REFUSED.items())
 def test_a_date_that_may_be_two_days_or_none_is_refused(tmp_path, text, why):
     path = tmp_path / "ben.csv"
     path.write_text(f"gene,stage_range,term,verdict,date\nDl,4-6,pole cell,accept,{text}\n")

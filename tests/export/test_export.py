@@ -159,7 +159,9 @@ def test_a_workbook_opens_in_excel_as_it_is(exported, hostile, tmp_path):
     assert set(HOSTILE) <= {cell.value for cell in cells} and "f" not in {cell.data_type for cell in cells}
     short, *sheets = openpyxl.load_workbook(exported("predictions", "xlsx")).worksheets
     rows = rows_of_csv(exported("predictions", "csv"))
-    assert [sheet.title for sheet in sheets] == [f"stages {s}" for s in unique(rows, "stage_range")]
+    assert [sheet.title for sheet in sheets] == [
+        f"stages {s}" for s in dict.fromkeys(row["stage_range"] for row in rows)
+    ]
     probabilities = [row["probability"] for row in rows_of_workbook(exported("predictions", "xlsx"))]
     assert all(isinstance(value, float) for value in probabilities)
     answered = [(r["gene"], r["stage_range"], r["term"]) for r in rows if r["answer"] == "yes"]
@@ -170,10 +172,6 @@ def test_a_workbook_opens_in_excel_as_it_is(exported, hostile, tmp_path):
         for column in sheet.columns:
             texts = [len(cell.value) for cell in column if isinstance(cell.value, str)]
             assert sheet.column_dimensions[column[0].column_letter].width >= min(40, max(texts))
-
-
-def unique(rows, name):
-    return list(dict.fromkeys(row[name] for row in rows))
 
 
 def test_more_rows_than_a_sheet_holds_are_refused(flyannot, chain, tmp_path, monkeypatch):

@@ -160,9 +160,3 @@ def test_check_says_what_pictures_without_a_stage_range_look_like(has_table, pho
 def test_synthetic_pictures_are_not_rated(chain):
     with open_stored_file(chain.predictions.with_name("predictions-pictures.h5")) as stored:
         assert all(np.isnan(stored.read_array(s, "stage_odds")).all() for s in stored.stage_ranges)
-
-
-def test_pictures_that_cannot_be_rated_give_no_guess_and_say_why(tmp_path, flyannot):
-    (tmp_path / "images.csv").write_text("image,gene,stage_range\nabsent.png,x,?\n")
-    said = flyannot("extract F -o O --guess-stages", F=tmp_path, O=tmp_path / "d.h5", code=2).err
-    assert "no such file" in said
