@@ -14,6 +14,13 @@ TABLE = {
 X = np.random.default_rng(0).random((N, 8), np.float32)
 
 
+def test_a_file_that_unpacks_to_much_more_than_it_is_is_refused(tmp_path, flyannot):
+    path = tmp_path / "t.npz"
+    np.savez_compressed(path, **TABLE, vector=np.zeros((N, 2 * 10**6), np.float32))
+    said = flyannot("import features T -o O", code=65, T=path, O=tmp_path / "o.h5")
+    assert "cannot be read: it would take" in said.err and not (tmp_path / "o.h5").exists()
+
+
 UNFIT = {  # column, exit code, words of the answer
     ("vector", None, ""): [X * 1j, np.full((N, 8), "1.5"), np.zeros((N, 8), "M8[s]"), np.zeros(N)],
     ("vector", 65, "finite numbers"): [X * np.nan],
