@@ -20,6 +20,7 @@ def collect_environment():
     from flyannot.jobs.compiled import cache_folder
 
     kernels = cache_folder()
+    needed = _requirements()
     return {
         "flyannot": __version__,
         "folder": str(Path(__file__).resolve().parents[1]),
@@ -27,7 +28,8 @@ def collect_environment():
         "python": platform.python_version(),
         "executable": sys.executable,
         "system": platform.platform(),
-        "packages": {name: _version(name) for name in _requirements()},
+        "packages": {name: _version(name) for name in needed.pop("", ())},
+        "extras": {extra: {name: _version(name) for name in names} for extra, names in needed.items()},
         "processor": processor_info(),
         "memory_free_bytes": available_bytes(),
         "threads": {name: os.environ.get(name) for name in THREAD_VARIABLES},
@@ -45,7 +47,8 @@ def configurations_folder():
 
 def format_environment(facts):
     """Return the facts as lines of text."""
-    named = {name.replace("_", " "): fact for name, fact in facts.items()}
+    extras = {f"[{extra}]": packages for extra, packages in facts["extras"].items()}
+    named = {name.replace("_", " "): fact for name, fact in facts.items() if name != "extras"} | extras
     named["kernel cache"] = facts["kernel_cache"] or "none; kernels are compiled in every run"
     return "\n".join(f"{name:<17} {_format_fact(fact)}" for name, fact in named.items())
 
@@ -60,13 +63,17 @@ def _format_fact(fact):
 
 
 def _requirements():
-    """Return the names of the packages that flyannot and its extras need."""
+    """Return the names of the required packages by extra; those that are always required are under ""."""
+    needed = {"": []}
     try:
         requirements = metadata.requires("flyannot") or ()
     except metadata.PackageNotFoundError:  # flyannot is not installed but runs from a folder
-        return []
-    names = (re.split(r"[^\w.-]", text, maxsplit=1)[0] for text in requirements)
-    return [name for name in dict.fromkeys(names) if name != "flyannot"]
+        requirements = ()
+    for text in requirements:
+        extra = re.search(r"""extra == ["']([\w-]+)""", text)
+        name = re.split(r"[^\w.-]", text, maxsplit=1)[0]
+        needed.setdefault(extra[1] if extra else "", []).append(name)
+    return needed
 
 
 def _version(package):

@@ -23,7 +23,7 @@ from flyannot.sparse.learners import LEARNERS, require_ability
 from flyannot.terms.options import TermsType
 
 N_ATOMS = 1000  # default if there are enough patches
-ENOUGH_PATCHES = 100_000  # default; all predict terms of real patterns no better
+ENOUGH_PATCHES = 10_000  # default; more predict terms no better, see docs/dictionary-learning.md
 PATCHES_PER_ATOM = 10  # with fewer, an atom is a copy of one patch and no pattern
 N_PARTS = 16  # parts of --max-patches auto
 BYTES_OF_WORKER = 300 * 2**20  # measured: 237 to 252 MB, in rounds of 150,000 patches a part
@@ -174,7 +174,7 @@ class LearnOptions(Options):
         WordOrType(IntegerType(), "all", "auto"),
         "Learn each dictionary from at most this many patches, drawn at random. With auto, patches are added "
         "in 16 parts until doubling their number gains less than --tol.",
-        stands_for="100,000; all with --data-parallel",
+        stands_for="10,000; all with --data-parallel",
     )
     shared: bool = option(
         False, FlagType(), "Learn one dictionary from all stage ranges, instead of one for each."

@@ -14,7 +14,7 @@ from flyannot.pipeline.pictures.stored_pictures import grey_levels
 from flyannot.report.drawing import to_data_url
 from flyannot.report.templates import render
 
-_N_ATOMS = 48
+_N_ATOMS = 24
 _N_PATCHES = 5  # for each atom
 _PATCH_PX = 40  # the side of a patch on the page
 
@@ -69,18 +69,19 @@ def find_most_used_atoms(run, stage_range):
         return grey_levels(run.pictures.find(stage_range, columns, image))
 
     shown = []
-    for atom in np.argsort(-strongest.sum(axis=0), kind="stable")[:_N_ATOMS].tolist():
-        patches = []
-        for image in np.argsort(-strongest[:, atom], kind="stable")[: 2 * _N_PATCHES].tolist():
-            name = names[image]
-            is_shown = name in rows and run.pictures.has(stage_range, columns, image)
-            if strongest[image, atom] > 0 and is_shown and len(patches) < _N_PATCHES:
-                column = int(cells[image, atom]) * n_atoms + atom
-                winner = int(features.read_image_rows(stage_range, image, image + 1)[1][0, column])
-                grey = read_grey(image)
-                patches.append(_cut_patch(grey, described, stage_range, rows[name], winner))
-        url = to_data_url(encode_jpeg(np.hstack(patches))) if patches else ""
-        shown.append((atom, int((strongest[:, atom] > 0).sum()), len(patches), url))
+    with run.keep_open():
+        for atom in np.argsort(-strongest.sum(axis=0), kind="stable")[:_N_ATOMS].tolist():
+            patches = []
+            for image in np.argsort(-strongest[:, atom], kind="stable")[: 2 * _N_PATCHES].tolist():
+                name = names[image]
+                is_shown = name in rows and run.pictures.has(stage_range, columns, image)
+                if strongest[image, atom] > 0 and is_shown and len(patches) < _N_PATCHES:
+                    column = int(cells[image, atom]) * n_atoms + atom
+                    winner = int(features.read_image_rows(stage_range, image, image + 1)[1][0, column])
+                    grey = read_grey(image)
+                    patches.append(_cut_patch(grey, described, stage_range, rows[name], winner))
+            url = to_data_url(encode_jpeg(np.hstack(patches))) if patches else ""
+            shown.append((atom, int((strongest[:, atom] > 0).sum()), len(patches), url))
     has_patches = any(url for *_, url in shown)
     return {"n_atoms": n_atoms, "n_images": n_images, "atoms": shown} if has_patches else None
 

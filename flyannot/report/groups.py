@@ -167,6 +167,7 @@ class RunGroups:
     """The groups of the page of a `Run`, by stage range and then by name; entries are built on demand."""
 
     def __init__(self, run):
+        self._run = run
         self._annotations = run.annotations
         self._pictures = run.pictures
         self._selector = ReviewSelector(run.scores)
@@ -190,9 +191,10 @@ class RunGroups:
         shown, g = self._members[number]
         groups, predicted, s = shown.groups, shown.predicted, shown.stage_range
         name, gene, fbgn = groups.name[g], groups.gene[g], groups.fbgn[g]
-        images = [self._image_entry(shown, i) for i in groups.rows[g]]
+        with self._run.keep_open():
+            images = [self._image_entry(shown, i) for i in groups.rows[g]]
+            terms = self._list_terms(shown, g, images)
         is_annotated = self._annotations.terms_of(gene, s, fbgn) is not None
-        terms = self._list_terms(shown, g, images)
         own = {
             one.term
             for one in terms
@@ -230,7 +232,7 @@ class RunGroups:
         ----------
         shown : ShownGroups
         g : int, the number of the group
-        images : list of its ImageEntries
+        images : list of its ImageEntry
         """
         gene = shown.groups.gene[g], shown.stage_range
         fbgn = shown.groups.fbgn[g]

@@ -55,7 +55,7 @@ class ContributionMapper:
 
         Parameters
         ----------
-        images : list of the ImageEntries of the group
+        images : list with the ImageEntry of each image of the group
         values : dict from term to decision value, from the predictions
 
         Returns

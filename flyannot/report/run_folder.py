@@ -1,7 +1,7 @@
 """The reader of the output folder of a run: its files, its pictures and its curated terms."""
 
 import re
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -103,6 +103,14 @@ class Run:
     data_set_name: str = ""
     is_single: bool = False
     tables: Path | None = None
+
+    @contextmanager
+    def keep_open(self):
+        """Keep all files open for the reads of this thread in a `with` block."""
+        with ExitStack() as held:
+            for stored in (*self.files.values(), *self.pictures.files):
+                held.enter_context(stored.keep_open())
+            yield
 
     def stored(self, kind, stage_range):
         """Return the open file of a kind, such as "model"; None if it is missing or lacks the stage range."""

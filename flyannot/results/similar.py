@@ -157,7 +157,7 @@ class SimilarityIndex:
         self.collection = cache(lambda s: read_image_index(stored, s, self.groups[s]))
 
     def find_queries(self, text, stage_ranges, found):
-        """Return the list of the SimilarityQueries for what was found in the file.
+        """Return the list of the SimilarityQuery values for what was found in the file.
 
         Parameters
         ----------

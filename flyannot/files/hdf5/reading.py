@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from threading import local
 
 import numpy as np
 from h5py import h5o
@@ -44,8 +45,8 @@ class StoredFile:
 
     Functions call it `stored`; `open_stored_file` makes it. `kind`, `digest`, `version`, `options`, `inputs`,
     `failures` and `seed` are the fields of its `Header`. `stage_ranges` is the tuple of the stage ranges in
-    the file. The file is opened anew whenever it is read. If it was replaced since it was checked, reading
-    raises DataError, unless the new file has the same digest.
+    the file. The file is opened anew whenever it is read, or once for all reads in a block of `keep_open`. If
+    it was replaced since it was checked, reading raises DataError, unless the new file has the same digest.
 
     Parameters
     ----------
@@ -59,6 +60,7 @@ class StoredFile:
     def __init__(self, path, header, datasets, *, identity=None, h5=None):
         self._h5 = h5
         self._identity = identity
+        self._kept = local()  # its `file` is the open file in a block of `keep_open`
         self.path = path
         self.kind = header.kind
         self.digest = header.digest
@@ -128,11 +130,23 @@ class StoredFile:
         dataset = self.datasets(stage_range)[name]
         if self._h5 is not None:
             return read_rows(self._h5[f"{stage_range}/{name}"].id, dataset, start, stop)
+        with self.keep_open():
+            return read_rows(self._kept.file, dataset, start, stop)
+
+    @contextmanager
+    def keep_open(self):
+        """Keep the file open for the reads of this thread in a `with` block."""
+        if self._h5 is not None or getattr(self._kept, "file", None):
+            yield
+            return
         if _file_identity(self.path) != self._identity:  # then it must have the same digest
             with open_stored_file(self.path, self.kind, digest=self.digest) as same:
                 self._identity = same._identity
-        with open_regular_file(self.path) as file:
-            return read_rows(file, dataset, start, stop)
+        with open_regular_file(self.path) as self._kept.file:
+            try:
+                yield
+            finally:
+                self._kept.file = None
 
     def read_arrays(self, stage_range, place, datasets, sizes):
         """Read several datasets of a subgroup of a stage range, and return them as a dict, name -> array.
@@ -178,11 +192,12 @@ class StoredFile:
         DataError
             If the rows of an image do not have the digest that was written.
         """
-        first = self._row_offsets(stage_range, start, stop)
-        arrays = tuple(
-            self.read_array(stage_range, name, first[0], first[-1]) for name in LARGE_DATASETS[self.kind]
-        )
-        expected = self.read_array(stage_range, "content", start, stop)
+        with self.keep_open():
+            first = self._row_offsets(stage_range, start, stop)
+            arrays = tuple(
+                self.read_array(stage_range, name, first[0], first[-1]) for name in LARGE_DATASETS[self.kind]
+            )
+            expected = self.read_array(stage_range, "content", start, stop)
         for i, (a, b) in enumerate(pairwise(first - first[0])):
             if not np.array_equal(image_digest(*(array[a:b] for array in arrays)), expected[i]):
                 what = f"block {start + i}"
@@ -323,7 +338,8 @@ def read_image_metadata(stored, stage_range, start=0, stop=None):
     Returns a dict, name in IMAGE_COLUMNS -> list of str with one entry for each image. The entries of
     quality_warnings are tuples of QualityWarning.
     """
-    columns = {name: stored.read_array(stage_range, name, start, stop) for name in IMAGE_COLUMNS}
+    with stored.keep_open():
+        columns = {name: stored.read_array(stage_range, name, start, stop) for name in IMAGE_COLUMNS}
     return columns | {"quality_warnings": list(map(parse_warnings, columns["quality_warnings"]))}
 
 
