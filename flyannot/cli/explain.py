@@ -2,6 +2,7 @@
 
 import click
 
+from flyannot.base.errors import InputError
 from flyannot.base.text import pluralise
 from flyannot.cli.shared.options import (
     IN_FILE,
@@ -50,7 +51,10 @@ def command(model, images, terms, genes, selection, folder, force):
     from flyannot.results.explanation_pictures import draw_explanations
 
     if len(images) == 1 and (images[0] / "features.h5").is_file():
-        explanations = explain_results(model, images[0], genes=genes, terms=terms)
+        if selection.view:
+            raise InputError("a run answers by all views of a gene together", fix="leave out --view")
+        more = {"stage_ranges": selection.stage_range, "genes": genes, "terms": terms}
+        explanations = explain_results(model, images[0], **more)
     else:
         chosen = read_images_for_model(model, images, selection, genes=genes)
         explanations = explain(model, chosen, terms=terms)

@@ -22,7 +22,7 @@ from flyannot.images.quality import find_refusal
 from flyannot.images.shown import find_shown_outline
 from flyannot.pipeline.engine.failures import no_usable_image
 from flyannot.pipeline.engine.images import cluster_images, image_columns, list_stage_ranges
-from flyannot.pipeline.engine.inputs import read_options
+from flyannot.pipeline.engine.inputs import choose_stage_ranges, read_options
 from flyannot.pipeline.engine.parts import cut_into_parts
 from flyannot.pipeline.models.loaded_model import (
     load_model,
@@ -158,13 +158,14 @@ def explain(model, images, *, terms=()):
         raise no_usable_image(left_out)
 
 
-def explain_results(model, folder, *, genes=(), terms=()):
+def explain_results(model, folder, *, stage_ranges=(), genes=(), terms=()):
     """Explain the decision values of groups of a run, from its files alone; no picture is opened.
 
     Parameters
     ----------
     model : Path of the model file
     folder : Path of the output folder of the run, with features.h5, descriptors.h5 and its pictures
+    stage_ranges : those to which the groups are limited; empty for all
     genes : symbols or FlyBase numbers to which the groups are limited; empty for all
     terms : as in `explain`
 
@@ -191,14 +192,15 @@ def explain_results(model, folder, *, genes=(), terms=()):
             )
         pictures = held.enter_context(open_pictures(described))
         known = stage_ranges_with_terms(stored)
-        models = _load_models(stored, [s for s in features.stage_ranges if s in known], terms)
+        chosen = choose_stage_ranges([features], stage_ranges)
+        models = _load_models(stored, [s for s in chosen if s in known], terms)
         is_found = False
         for s, loaded in models.items():
             codes = StoredCodes(s, features, described)
             of_range = read_image_metadata(features, s)
             groups = group_images(of_range)
-            chosen = {g for gene in genes for g in groups.find(gene)} if genes else range(len(groups))
-            for g in sorted(chosen):
+            found = {g for gene in genes for g in groups.find(gene)} if genes else range(len(groups))
+            for g in sorted(found):
                 is_found = True
                 columns = {name: [values[i] for i in groups.rows[g]] for name, values in of_range.items()}
                 coded = codes.read(columns["image"])
