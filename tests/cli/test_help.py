@@ -130,7 +130,7 @@ def test_info_names_versions_processor_folders_and_extras(flyannot, monkeypatch)
     monkeypatch.setenv("FLYANNOT_JOBS", "3")
     facts = json.loads(flyannot("info --json").out)
     assert facts["flyannot"] == __version__ and facts["packages"]["numpy"]
-    assert facts["packages"]["pytest"] and "celer" in facts["packages"]
+    assert {"test", "bench"} <= set(facts["extras"]) and facts["extras"]["test"]["pytest"]
     assert facts["processor"]["usable"] >= 1 and facts["kernel_cache"]
     assert facts["environment"]["FLYANNOT_JOBS"] == "3"
     said = flyannot("info")

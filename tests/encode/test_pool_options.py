@@ -29,7 +29,7 @@ SIZE = (128, 320)
 GRID = (2, 3)
 TIGHT = PoolOptions(tol=1e-8, grid=GRID)
 OPTIONS = PoolOptions(grid=((1, 1), (2, 2)), mirror=("dorsal",))
-SHARED = replace(LEARN, shared=True)
+SHARED = replace(LEARN, shared=True, max_patches="all")
 
 
 # --- grids and sizes of patches ---
