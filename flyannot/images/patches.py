@@ -119,10 +119,9 @@ def patch_std(image, corners, patch_px):
     n_bits = _fraction_bits(patch_px)
     if np.issubdtype(image.dtype, np.integer):
         n_bits = min(n_bits, 0)
-    levels = np.rint(image * 2.0**n_bits).astype(np.int64) if n_bits else image.astype(np.int64)
     sums = np.zeros((2, image.shape[0] + 1, image.shape[1] + 1), np.int64)
     scatter = np.empty(len(corners), np.int64)
-    _sum_up(levels, sums)
+    _sum_up(image, 2.0**n_bits, sums)
     _measure_scatter(sums, corners, patch_px, scatter)
     return np.sqrt(scatter.astype(np.float64)) / (patch_px**2 * 2.0**n_bits)
 
@@ -149,16 +148,17 @@ def _fraction_bits(patch_px):
 
 
 @compiled
-def _sum_up(levels, sums):
-    """Fill two integral images, modulo 2^64.
+def _sum_up(image, factor, sums):
+    """Fill two integral images of the levels rint(factor * image), modulo 2^64.
 
     sums[0, i, j] is the sum of levels[:i, :j], and sums[1, i, j] the sum of their squares.
     """
-    for i in range(levels.shape[0]):
+    for i in range(image.shape[0]):
         total, squares = 0, 0
-        for j in range(levels.shape[1]):
-            total += levels[i, j]
-            squares += levels[i, j] * levels[i, j]
+        for j in range(image.shape[1]):
+            level = np.int64(np.rint(image[i, j] * factor))
+            total += level
+            squares += level * level
             sums[0, i + 1, j + 1] = sums[0, i, j + 1] + total
             sums[1, i + 1, j + 1] = sums[1, i, j + 1] + squares
 
