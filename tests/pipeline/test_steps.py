@@ -303,14 +303,17 @@ def test_learning_and_training_hold_blas_to_one_thread(chain, tmp_path, monkeypa
     assert n_threads == {1}
 
 
-@pytest.mark.parametrize(("kind", "table"), [("dictionary", "trace.csv"), ("predictions", "csv")])
-def test_what_a_killed_run_left_of_the_table_beside_an_output_is_removed(chain, tmp_path, kind, table):
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("dictionary", "out.trace.csv"), ("predictions", "out.csv"), ("descriptors", "out-pictures.h5")],
+)
+def test_what_a_killed_run_left_of_a_file_beside_an_output_is_removed(chain, tmp_path, kind, name):
     """Check this also if the output is whole and up to date."""
-    left = tmp_path / f".out.{table}.123-0badf00d.tmp"
+    left = tmp_path / f".{name}.123-0badf00d.tmp"
     for is_made in (True, False):
         left.touch()
         assert make(chain.task(kind, tmp_path / "out.h5")).made == is_made
-        assert not left.exists() and (tmp_path / f"out.{table}").stat().st_size
+        assert not left.exists() and (tmp_path / name).stat().st_size
 
 
 READERS = [

@@ -65,6 +65,10 @@ class ImportTask(FileTask):
             header = replace(header, inputs=inputs, failures=failures)
         super().__init__(out, header, [source])
 
+    @property
+    def beside(self):
+        return (pictures_path(self.path),)
+
     def make(self, execution):
         lines = []
         with create_stored_file(self.path, self._header) as file:

@@ -120,6 +120,11 @@ class Task:
         self.tables = tables or {}
         self.notes = notes
 
+    @property
+    def beside(self):
+        """The Paths of the other files that `make` and `write_beside` write beside the output."""
+        return tuple(self.tables)
+
     def stale_reason(self, *, is_verified=True):
         """Return the reason why the output must be made, in words.
 
@@ -276,7 +281,7 @@ def run_task(task, execution):
         If another run is writing it.
     """
     task.check_outputs()
-    held = lock_output(task.path, beside=task.tables) if task.is_locked else nullcontext()
+    held = lock_output(task.path, beside=task.beside) if task.is_locked else nullcontext()
     with held, execution.workers.threads():
         why = task.stale_reason()
         if not why:

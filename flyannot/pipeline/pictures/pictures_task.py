@@ -118,6 +118,10 @@ class PicturesTask(PartsTask):
             files=self._files,
         )
 
+    @property
+    def beside(self):
+        return *super().beside, pictures_path(self.path)
+
     def check_outputs(self):
         super().check_outputs()
         beside = pictures_path(self.path)
@@ -142,7 +146,7 @@ class PicturesTask(PartsTask):
         others = []
         with ExitStack() as held:
             for task in self.also:
-                held.enter_context(lock_output(task.path, beside=task.tables))
+                held.enter_context(lock_output(task.path, beside=task.beside))
                 known = [part.with_digests(d) for part, d in zip(task.parts(), digests, strict=True)]
                 others.append(task._join(make_missing_parts(make_picture_part, known, execution)))
         return replace(outcome, also=tuple(others))
