@@ -89,7 +89,7 @@ class ExtractOptions(Options):
     pictures: Path | None = option(
         None,
         OutputPathType(),
-        "A folder for a PNG of every embryo as it was turned and cut out, to check.",
+        "A folder for a JPEG of every embryo as it was turned and cut out, to check.",
         in_header=False,
     )
 

@@ -5,7 +5,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.files.hdf5.reading import read_image_metadata
+from flyannot.files.hdf5.reading import keep_files_open, read_image_metadata
 from flyannot.images.geometry import resize_image
 from flyannot.images.shown import encode_jpeg
 from flyannot.jobs.executor import map_ordered
@@ -69,7 +69,7 @@ def find_most_used_atoms(run, stage_range):
         return grey_levels(run.pictures.find(stage_range, columns, image))
 
     shown = []
-    with run.keep_open():
+    with keep_files_open(run.image_files):
         for atom in np.argsort(-strongest.sum(axis=0), kind="stable")[:_N_ATOMS].tolist():
             patches = []
             for image in np.argsort(-strongest[:, atom], kind="stable")[: 2 * _N_PATCHES].tolist():

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.files.hdf5.pictures import ShownPicture
+from flyannot.files.hdf5.reading import keep_files_open
 from flyannot.jobs.executor import map_ordered
 from flyannot.report.maps import ContributionMapper
 from flyannot.report.nearest import PatternIndex
@@ -167,7 +168,7 @@ class RunGroups:
     """The groups of the page of a `Run`, by stage range and then by name; entries are built on demand."""
 
     def __init__(self, run):
-        self._run = run
+        self._image_files = run.image_files
         self._annotations = run.annotations
         self._pictures = run.pictures
         self._selector = ReviewSelector(run.scores)
@@ -191,7 +192,7 @@ class RunGroups:
         shown, g = self._members[number]
         groups, predicted, s = shown.groups, shown.predicted, shown.stage_range
         name, gene, fbgn = groups.name[g], groups.gene[g], groups.fbgn[g]
-        with self._run.keep_open():
+        with keep_files_open(self._image_files):
             images = [self._image_entry(shown, i) for i in groups.rows[g]]
             terms = self._list_terms(shown, g, images)
         is_annotated = self._annotations.terms_of(gene, s, fbgn) is not None

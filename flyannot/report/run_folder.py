@@ -1,7 +1,7 @@
 """The reader of the output folder of a run: its files, its pictures and its curated terms."""
 
 import re
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -104,13 +104,11 @@ class Run:
     is_single: bool = False
     tables: Path | None = None
 
-    @contextmanager
-    def keep_open(self):
-        """Keep all files open for the reads of this thread in a `with` block."""
-        with ExitStack() as held:
-            for stored in (*self.files.values(), *self.pictures.files):
-                held.enter_context(stored.keep_open())
-            yield
+    @property
+    def image_files(self):
+        """A list of the open files that have the pictures, patches and features of images."""
+        kinds = [kind for kind in ("features", "descriptors") if kind in self.files]
+        return [*self.pictures.files, *(self.files[kind] for kind in kinds)]
 
     def stored(self, kind, stage_range):
         """Return the open file of a kind, such as "model"; None if it is missing or lacks the stage range."""
@@ -166,7 +164,7 @@ class Run:
         tables = curated.terms_by_gene, curated.unsure, curated.known_only
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.others, annotations]
-        return json_digest([__version__, *parts, self.pictures.digests, self.notes])
+        return json_digest([__version__, *parts, [file.digest for file in self.pictures.files], self.notes])
 
 
 def open_run(stack: ExitStack, folder, data_set=None, model=None):

@@ -298,11 +298,9 @@ def score_terms(outcomes, *, excluded=()):
     -------
     result : dict, ready for JSON
         - "terms" : a list with a dict for each stage range and term.  Its keys are stage_range, term,
-            n_groups,
-          n_positive, the METRICS, precision, and reason (why the term was not evaluated, or "")
+          n_groups, n_positive, the METRICS, precision, and reason (why the term was not evaluated, or "")
         - "summary" : for every stage range and for "all", a dict of the averages in the module docstring
-            (macro,
-          weighted_top10, micro, groups, ranked_terms) and of n_terms, the number of evaluated terms
+          (macro, weighted_top10, micro, groups, ranked_terms) and of n_terms, the number of evaluated terms
     """
     rows = {s: _score_range(s, outcome, excluded) for s, outcome in outcomes.items()}
     scored = {}

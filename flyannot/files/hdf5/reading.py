@@ -6,7 +6,7 @@ are read.
 """
 
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -258,6 +258,15 @@ class StoredFile:
 
 
 @contextmanager
+def keep_files_open(files):
+    """Keep several StoredFiles open for the reads of this thread in a `with` block."""
+    with ExitStack() as held:
+        for stored in files:
+            held.enter_context(stored.keep_open())
+        yield
+
+
+@contextmanager
 def open_stored_file(path, kind=None, *, digest=None):
     """Check an HDF5 file of flyannot, and yield it as a `StoredFile` for a `with` block.
 
@@ -348,9 +357,10 @@ def _file_identity(path):
 
     The tuple differs after the file was replaced or changed.
     """
-    if not os.path.exists(path):
+    try:
+        status = os.stat(path)
+    except OSError:
         return None
-    status = os.stat(path)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 

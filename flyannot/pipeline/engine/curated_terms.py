@@ -36,7 +36,7 @@ class CuratedTerms:
 
     @property
     def source(self):
-        """The table, or the names of the tables of corrections if there is no other table, for messages."""
+        """The table of annotations for messages; without it the names of the tables of corrections."""
         return " and ".join(path.name for path in self.corrections) if self._lacks_table else self.table
 
     @property
@@ -60,7 +60,7 @@ class CuratedTerms:
         return digests | ({"corrections": corrections} if corrections else {})
 
     def require_known(self, terms):
-        """Check that some gene has each of these terms, of which one that none has is probably misspelt.
+        """Check that each of these terms occurs, since a term that no gene has is probably misspelt.
 
         Terms that `not-anatomy` stands for may be absent.
 

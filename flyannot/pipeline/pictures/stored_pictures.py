@@ -21,7 +21,6 @@ class StoredPictures:
 
     def __init__(self, files=()):
         self.files = files
-        self.digests = [stored.digest for stored in files]
         self._places: dict = {}
         for stored in files:
             for s in stored.stage_ranges:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 
@@ -43,7 +42,6 @@ log = logging.getLogger("flyannot")
 _VERBOSE = logging.DEBUG + 5  # level of the messages that -v shows
 _WORTH_SENDING = 20_000  # patches; sending fewer to workers takes longer than visiting them here
 _WORDS = "patch", "patches"
-_reading = Lock()  # cached files are opened and closed by one thread at a time
 
 
 def build_task(request):
@@ -192,8 +190,7 @@ def _learn(out, header, execution, count, samples, options):
     rng = samples.rng(header.seed)
     if options.data_parallel:
         return _learn_data_parallel(samples, checkpoint, options, execution, count, rng)
-    with _reading:
-        X = samples.draw(options.max_patches, rng)
+    X = samples.draw(options.max_patches, rng)
     _warn_of_few_samples(samples, len(X), options.n_atoms)
     D = random_patches(X, options.n_atoms, rng)
     learner = LEARNERS[options.learner](D, len(X), lam=options.lam, **vars(options.settings()))
