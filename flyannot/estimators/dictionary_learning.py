@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,11 +21,8 @@ from flyannot.sparse.data_parallel import (
     LONGEST,
     UNIT,
     LearningPlan,
-    RowBlocks,
     draw_initial_state,
-    initial_shared_atoms,
     learn_in_rounds,
-    visit_part,
 )
 from flyannot.sparse.fit import (
     EVALUATED_SAMPLES,
@@ -203,14 +199,12 @@ class DictionaryLearning(BaseSparseCoder):
             longest=max(UNIT, min(LONGEST, _PART_BYTES // (X.shape[1] * X.dtype.itemsize))),
             positive=self._positive(),
         )
-        source = RowBlocks(X, np.arange(-(-len(X) // UNIT)))
-        first, held = draw_initial_state(source, self._n_atoms(X), plan)
+        D, held = draw_initial_state(X, self._n_atoms(X), plan)
         if self.dict_init is not None:
             D = self._initial_atoms(X, rng)
-            first = replace(first, atoms=initial_shared_atoms(D, plan.options))
         n_threads = min(resolve_n_jobs(self.n_jobs), max(1, available_bytes() // (2 * _PART_BYTES)))
         with limit_blas_threads(), Executor(n_threads).threads(n_threads):
-            for progress in learn_in_rounds(source, held, first, plan, _visit_parts):
+            for progress in learn_in_rounds(X, held, D, plan, map_ordered):
                 is_new = len(progress.records) > len(self.trace_)
                 if is_new and self._add_record(progress.records[-1]):
                     break
@@ -385,11 +379,6 @@ class DictionaryLearning(BaseSparseCoder):
 
     def _takes_missing_values(self):
         return LEARNERS[self.learner].takes_missing_values
-
-
-def _visit_parts(tasks):
-    """Call `visit_part` on every VisitTask of a list, in threads."""
-    return list(map_ordered(visit_part, tasks))
 
 
 def _generator(random_state):

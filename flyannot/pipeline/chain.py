@@ -73,9 +73,8 @@ LEARN_DICT = Step(
     `flyannot pool`.
 
     Every epoch prints a line, and with -v also its objective, gap and non-zeros, which are written to
-    NAME.trace.csv beside the output. Interrupted learning continues after the last finished epoch, or with
-    --data-parallel after the last round. Stage ranges are learned side by side, as many as --jobs and the
-    memory allow; --data-parallel divides one stage range among the workers.
+    NAME.trace.csv beside the output. Interrupted learning continues after the last finished epoch. Stage
+    ranges are learned side by side, as many as --jobs and the memory allow.
 
     \b
     Example:

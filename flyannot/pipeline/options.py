@@ -19,15 +19,12 @@ from flyannot.base.options import (
 )
 from flyannot.base.stage_ranges import StageRangeType
 from flyannot.base.views import ViewType
-from flyannot.sparse.learners import LEARNERS, require_ability
+from flyannot.sparse.learners import LEARNERS
 from flyannot.terms.options import TermsType
 
 N_ATOMS = 1000  # default if there are enough patches
 ENOUGH_PATCHES = 10_000  # default; more predict terms no better, see docs/dictionary-learning.md
 PATCHES_PER_ATOM = 10  # with fewer, an atom is a copy of one patch and no pattern
-N_PARTS = 16  # parts of --max-patches auto
-BYTES_OF_WORKER = 300 * 2**20  # measured: 237 to 252 MB, in rounds of 150,000 patches a part
-WORTH_MORE = 0.005  # fraction of the objective that twice as many patches must gain
 
 
 class ColumnNamesType(OptionType):
@@ -171,10 +168,9 @@ class LearnOptions(Options):
     )
     max_patches: int | str | None = option(
         None,
-        WordOrType(IntegerType(), "all", "auto"),
-        "Learn each dictionary from at most this many patches, drawn at random. With auto, patches are added "
-        "in 16 parts until doubling their number gains less than --tol.",
-        stands_for="10,000; all with --data-parallel",
+        WordOrType(IntegerType(), "all"),
+        "Learn each dictionary from at most this many patches, drawn at random.",
+        stands_for="10,000",
     )
     shared: bool = option(
         False, FlagType(), "Learn one dictionary from all stage ranges, instead of one for each."
@@ -185,20 +181,12 @@ class LearnOptions(Options):
         "Weight of the L1 norm.",
         stands_for="1.2 / sqrt(128), about 0.106",
     )
-    data_parallel: int | None = option(
-        None,
-        IntegerType(most=4096),
-        "Divide the patches into this many parts, learn from all parts in parallel, and average the atoms. "
-        "Use it for several workers, or for more patches than fit in memory, because patches are read from "
-        "their files as they are visited. 16 parts suit most data. For --learner scc.",
-        stands_for="one part, in memory",
-    )
     tol: float | None = option(
         None,
         FloatType(least=0, below=1),
-        "Stop when an epoch lowers the objective by less than this fraction, or, with --data-parallel, when "
-        "doubling the number of patches does. Values below 0.002 hardly improve the atoms.",
-        stands_for="never before --n-epochs; with --max-patches auto 0.005",
+        "Stop when an epoch lowers the objective by less than this fraction. Values below 0.002 hardly "
+        "improve the atoms.",
+        stands_for="never before --n-epochs",
     )
     learner: str = option(
         "scc",
@@ -215,19 +203,13 @@ class LearnOptions(Options):
     def __post_init__(self):
         super().__post_init__()
         object.__setattr__(self, "learner_option", dict(self.learner_option))
-        if self.max_patches == "auto":
-            object.__setattr__(self, "data_parallel", self.data_parallel or N_PARTS)
-            object.__setattr__(self, "tol", WORTH_MORE if self.tol is None else self.tol)
-        if self.data_parallel:  # also chosen by --max-patches auto
-            fix = "leave out --data-parallel and --max-patches auto, or use --learner"
-            require_ability(self.learner, "is_data_parallel", "learn data-parallel", fix)
 
     def resolve(self):
         """Return a copy in which `lam`, `n_epochs` and `max_patches` have defaults if none were given."""
         from flyannot.sparse.fit import default_lam  # numba would slow `--help`
 
         n_epochs = self.n_epochs or LEARNERS[self.learner].default_n_epochs(self.settings())
-        most = self.max_patches or ("all" if self.data_parallel else ENOUGH_PATCHES)
+        most = self.max_patches or ENOUGH_PATCHES
         lam = self.lam or float(default_lam(128))  # also of patches with intensity
         return replace(self, lam=lam, n_epochs=n_epochs, max_patches=most)
 

@@ -4,10 +4,10 @@ The objective is the mean over all samples x, over codes z and atoms D of norm a
 
     1/2 |x - z D|^2 + lam |z|_1.
 
-Samples lie in units that are read as a whole: images, or blocks of rows.  Unit i belongs to part i mod S, in
-every epoch.  In a round every active part visits its next units.  All parts start from the same atoms, and
-the atoms that they reach are averaged.  The schedule follows from the sizes of the units, S and the seed.  It
-depends neither on the number of workers nor on interruptions.
+Samples are read in units, blocks of `UNIT` rows.  Unit i belongs to part i mod S, in every epoch.  In a
+round every active part visits its next units.  All parts start from the same atoms, and the atoms that they
+reach are averaged.  The schedule follows from the number of samples, S and the seed, and does not depend on
+the number of workers.
 
 How atoms are averaged
 ----------------------
@@ -29,8 +29,8 @@ only after enough samples were seen.
 
 import time
 from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,11 +44,10 @@ from flyannot.sparse.fit import (
 from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, decay_squared_code_sums
 from flyannot.sparse.stored_codes import EITHER_SIGN, PositiveConstraints
 
-UNIT = 256  # rows of a block; a small part of a large image, because neighbouring patches are alike
+UNIT = 256  # rows of a block; few, because neighbouring samples are alike
 LONGEST = 2**18  # most samples of a part in a round, held in memory: 33 MB of descriptors
 _SEEN_PER_ATOM = 60  # samples seen per active part and atom: with fewer, averages are too noisy
 _BEGUN_PER_ATOM = 10  # samples seen per atom before atoms differ from the initial samples
-_MIN_UNITS_READ = 256  # fewest units from which initial atoms and held-out samples are drawn
 
 
 class SharedAtoms(NamedTuple):
@@ -113,13 +112,11 @@ class LearningPlan:
 
 @dataclass(frozen=True)
 class LearningProgress:
-    """The state of a data-parallel run after a round, from which the run can be resumed.
+    """The state of a data-parallel run after a round.
 
     Attributes
     ----------
     atoms : SharedAtoms
-    n_rounds : int
-        Finished rounds.
     seconds : float
         Time spent learning so far.
     records : list of EpochRecord
@@ -127,13 +124,12 @@ class LearningProgress:
     """
 
     atoms: SharedAtoms
-    n_rounds: int = 0
     seconds: float = 0.0
     records: list = field(default_factory=list)
 
 
 class PartVisit(NamedTuple):
-    """The work of one part in one round: which units (images or blocks of rows) it learns from.
+    """The work of one part in one round: which units it learns from.
 
     Attributes
     ----------
@@ -150,99 +146,22 @@ class PartVisit(NamedTuple):
     n_samples: int
 
 
-class VisitTask(NamedTuple):
-    """The arguments of `visit_part`: what one worker learns from in a round, and the atoms it starts from.
-
-    Attributes
-    ----------
-    source : source of the units to read, as in `draw_initial_state`
-    left_out : list of int arrays
-        For every unit, the rows that are held out.
-    start : SharedAtoms at the beginning of the round
-    plan : LearningPlan
-    n_samples : int
-        Samples to learn from.
-    visit_weight : float
-        Samples of the round over samples of this part: the weight of each sample in the gradient steps.
-    spawn_key : tuple of int
-        Seed of this task: epoch, round and part.
-    """
-
-    source: object
-    left_out: list
-    start: SharedAtoms
-    plan: LearningPlan
-    n_samples: int
-    visit_weight: float
-    spawn_key: tuple
-
-
-@dataclass(frozen=True, eq=False)
-class RowBlocks:
-    """The rows of a matrix as a source for `draw_initial_state`, whose units are blocks of `UNIT` rows.
-
-    Attributes
-    ----------
-    rows : array-like of rows (n_samples, n_features)
-        Takes a slice as index.
-    units : int array
-        The numbers of the blocks.
-    """
-
-    rows: Any
-    units: np.ndarray
-
-    @property
-    def sizes(self):
-        """The number of rows of each block, an int array (n_units,)."""
-        return np.minimum(UNIT, len(self.rows) - UNIT * self.units)
-
-    def subset(self, units):
-        """Return the RowBlocks of some blocks alone, in the given order."""
-        return RowBlocks(self.rows, self.units[units])
-
-    def read(self):
-        """Yield the rows of every block, an array (n_rows, n_features)."""
-        for unit in self.units.tolist():
-            yield self.rows[UNIT * unit : UNIT * (unit + 1)]
-
-    def samples(self, rows):
-        """Return rows as samples, unchanged."""
-        return rows
-
-
-class HeldOutSamples(NamedTuple):
-    """The samples that are never learned from, because every evaluation measures the objective on them.
-
-    Attributes
-    ----------
-    X : float64 array (n_held, n_features)
-    rows_of : dict from the index of a unit to the int array of its held-out rows
-    """
-
-    X: np.ndarray
-    rows_of: dict
-
-
-def draw_initial_state(source, n_atoms, plan):
+def draw_initial_state(X, n_atoms, plan):
     """Draw the initial atoms and the held-out samples of a data-parallel run.
 
     Parameters
     ----------
-    source : the samples, an object with
-
-        - `sizes`: int array (n_units,), the number of samples of each unit (an image or a block of rows);
-        - `subset(units)`: a source of these units alone, in that order, which can be sent to a worker;
-        - `read()`: an iterator of arrays, the stored rows of each unit, one row per sample;
-        - `samples(rows)`: stored rows as an array-like of samples, which takes an integer array as index.
+    X : array-like of rows (n_samples, n_features)
+        Takes an integer array as index.
     n_atoms : int
     plan : LearningPlan
 
     Returns
     -------
-    progress : LearningProgress before the first round
-    held : HeldOutSamples
-        At most a tenth of the samples, but at least one.
+    D : array (n_atoms, n_features)
+    held : sorted int array, the rows that are never learned from
+        Every evaluation measures the objective on them.  They are at most a tenth of the samples, but at
+        least one.
 
     Raises
     ------
@@ -250,47 +169,10 @@ def draw_initial_state(source, n_atoms, plan):
         If there are too few samples.
     """
     rng = np.random.default_rng(np.random.SeedSequence(plan.key))
-    n_held = min(EVALUATED_SAMPLES, max(1, int(source.sizes.sum()) // 10))
-    units, rows = _draw_rows(source.sizes, n_held + 4 * n_atoms, rng)
-    picked = [unit[chosen] for unit, chosen in zip(source.subset(units).read(), rows)]
-    X = source.samples(np.concatenate(picked))
-    order = rng.permutation(len(X))
-    is_held = np.zeros(len(X), bool)
-    is_held[order[:n_held]] = True
-    by_unit = np.split(is_held, np.cumsum([len(chosen) for chosen in rows])[:-1])
-    held = {int(unit): chosen[out] for unit, chosen, out in zip(units, rows, by_unit) if out.any()}
-    learned = X[np.flatnonzero(~is_held)]
-    D = random_patches(learned, n_atoms, rng, positive=plan.positive.atoms)
-    first = LearningProgress(initial_shared_atoms(D, plan.options))
-    return first, HeldOutSamples(np.asarray(X[np.flatnonzero(is_held)], np.float64), held)
-
-
-def _draw_rows(sizes, n, rng):
-    """Draw n random samples from a random subset of the units (images or blocks of rows).
-
-    Reading only a few units is faster.  If they have fewer than n samples, all of these are drawn.
-
-    Parameters
-    ----------
-    sizes : int array (n_units,)
-        Number of samples of every unit.
-    n : int
-    rng : Generator
-
-    Returns
-    -------
-    units : sorted int array
-        The units to read: enough for 4 n samples, and at least `_MIN_UNITS_READ` if there are so many.
-    rows : list of int arrays
-        For each of these units, the rows drawn from it.
-    """
-    order = rng.permutation(np.flatnonzero(sizes))
-    n_units = np.searchsorted(np.cumsum(sizes[order]), 4 * n) + 1
-    units = np.sort(order[: max(_MIN_UNITS_READ, n_units)])
-    ends = np.cumsum(sizes[units])
-    picked = np.sort(rng.permutation(ends[-1])[:n]) if len(units) else np.zeros(0, int)
-    by_unit = np.split(picked, np.searchsorted(picked, ends[:-1]))
-    return units, [rows - start for rows, start in zip(by_unit, ends - sizes[units])]
+    n_held = min(EVALUATED_SAMPLES, max(1, len(X) // 10))
+    drawn = rng.choice(len(X), min(len(X), n_held + 4 * n_atoms), replace=False)
+    held, learned = np.sort(drawn[:n_held]), np.sort(drawn[n_held:])
+    return random_patches(X[learned], n_atoms, rng, positive=plan.positive.atoms), held
 
 
 def initial_shared_atoms(D, options):
@@ -302,40 +184,37 @@ def initial_shared_atoms(D, options):
     return SharedAtoms(D, (D**2).sum(axis=1), np.zeros(len(D)), np.zeros(len(D)), 0, moving)
 
 
-def learn_in_rounds(source, held, progress, plan, run):
+def learn_in_rounds(X, held, D, plan, run=map):
     """Run the rounds of data-parallel SCC, and yield a `LearningProgress` after every round.
 
     Parameters
     ----------
-    source, plan : the arguments of `draw_initial_state`
-    held : HeldOutSamples from `draw_initial_state`
-    progress : LearningProgress
-        From `draw_initial_state`, or the last one of an interrupted run, whose rounds are not repeated.
+    X, plan : the arguments of `draw_initial_state`
+    held : sorted int array from `draw_initial_state`
+    D : array (n_atoms, n_features), the initial atoms
     run : callable
-        run(tasks) calls `visit_part` on every `VisitTask` of a list, for example in several processes, and
+        run(visit, visits) calls a function on every item of a list, for example in several threads, and
         returns the results in the same order.
     """
-    sizes = source.sizes.astype(np.int64)
-    for unit, rows in held.rows_of.items():
-        sizes[unit] -= len(rows)
-    before = n_rounds = 0
+    sizes = np.bincount(np.arange(len(X)) // UNIT) - np.bincount(held // UNIT, minlength=-(-len(X) // UNIT))
+    progress = LearningProgress(initial_shared_atoms(D, plan.options))
+    held_X = np.asarray(X[held], np.float64)
+    n_rounds = 0
     for epoch in range(plan.n_epochs):
-        rounds = plan_rounds(sizes, before, len(progress.atoms.D), epoch, plan)
+        rounds = plan_rounds(sizes, epoch * int(sizes.sum()), len(D), epoch, plan)
         for visits in rounds:
-            n_rounds += 1
-            if n_rounds <= progress.n_rounds:
-                continue
             if has_converged(progress, plan):
                 return
+            n_rounds += 1
             started = time.perf_counter()
-            tasks = _make_tasks(source, held, progress.atoms, visits, plan, (epoch, n_rounds))
+            start, key = progress.atoms, (epoch, n_rounds)
             n_samples = [visit.n_samples for visit in visits]
-            atoms = average_atoms(progress.atoms, run(tasks), n_samples, plan.options)
+            learn = partial(_visit_part, X, held, start, plan, key, sum(n_samples))
+            atoms = average_atoms(start, list(run(learn, visits)), n_samples, plan.options)
             seconds = progress.seconds + time.perf_counter() - started
-            progress = replace(progress, atoms=atoms, n_rounds=n_rounds, seconds=seconds)
-            progress = _add_record(progress, held, epoch, visits is rounds[-1], plan)
+            progress = replace(progress, atoms=atoms, seconds=seconds)
+            progress = _add_record(progress, held_X, epoch, visits is rounds[-1], plan)
             yield progress
-        before += int(sizes.sum())
 
 
 def has_converged(progress, plan):
@@ -404,43 +283,16 @@ def plan_rounds(sizes, n_before, n_atoms, epoch, plan):
     return rounds
 
 
-def _make_tasks(source, held, atoms, visits, plan, number):
-    """Build the `VisitTask` of every part in a round.
-
-    Parameters
-    ----------
-    source : the samples, as in `draw_initial_state`
-    held : HeldOutSamples
-    atoms : SharedAtoms before the round
-    visits : list of PartVisit
-    plan : LearningPlan
-    number : tuple of int
-        Epoch and round, which seed the random choices of the tasks.
-    """
-    total = sum(visit.n_samples for visit in visits)
-    nothing = np.zeros(0, int)
-    return [
-        VisitTask(
-            source=source.subset(visit.units),
-            left_out=[held.rows_of.get(int(unit), nothing) for unit in visit.units],
-            start=atoms,
-            plan=plan,
-            n_samples=visit.n_samples,
-            visit_weight=total / visit.n_samples,
-            spawn_key=(*number, visit.part),
-        )
-        for visit in visits
-    ]
-
-
-def visit_part(task):
+def _visit_part(X, held, start, plan, key, n_round, visit):
     """Learn from the samples of one part for one round: the work of one worker.
 
-    It depends on nothing but the task, so any process on any machine can do it.
-
     Parameters
     ----------
-    task : VisitTask
+    X, held, plan : as in `learn_in_rounds`
+    start : SharedAtoms before the round
+    key : tuple of int, epoch and round, which seed the random choices together with the part
+    n_round : int, the samples of the round
+    visit : PartVisit
 
     Returns
     -------
@@ -448,28 +300,11 @@ def visit_part(task):
         The atoms after the last sample.  `h_now` holds only what this part added to the sums of squared
         codes.
     """
-    plan, start = task.plan, task.start
-    rng = np.random.default_rng(np.random.SeedSequence(plan.key, spawn_key=task.spawn_key))
+    rng = np.random.default_rng(np.random.SeedSequence(plan.key, spawn_key=(*key, visit.part)))
+    rows = (UNIT * visit.units[:, None] + np.arange(UNIT)).ravel()
+    rows = rows[(rows < len(X)) & ~np.isin(rows, held)]
     learner = SCC(start.D, 0, lam=plan.lam, positive=plan.positive, **vars(plan.options))
-    return learner.visit_part(task.source.samples(_read_task_rows(task)), rng, start, task.visit_weight)
-
-
-def _read_task_rows(task):
-    """Read the stored rows that a `VisitTask` learns from: an array (n_samples, n_features).
-
-    Units are read one at a time, and their held-out rows are removed.
-    """
-    units = (
-        np.delete(unit, out, axis=0) if len(out) else unit
-        for unit, out in zip(task.source.read(), task.left_out)
-    )
-    first = next(units)
-    rows = np.empty((task.n_samples, first.shape[1]), first.dtype)
-    n = 0
-    for unit in chain([first], units):
-        rows[n : n + len(unit)] = unit
-        n += len(unit)
-    return rows[:n]
+    return learner.visit_part(X[rows], rng, start, n_round / visit.n_samples)
 
 
 def average_atoms(start, reached, n_visits, options):
@@ -479,7 +314,7 @@ def average_atoms(start, reached, n_visits, options):
     ----------
     start : SharedAtoms before the round
     reached : list of SharedAtoms
-        The results of `visit_part`, in the order of the parts.
+        What the parts reached, in their order.
     n_visits : list of int
         Samples that each part learned from.
     options : SCCOptions
@@ -543,7 +378,7 @@ def begin_next_epoch(atoms, options):
     return atoms._replace(h_past=h, h_now=np.zeros_like(h))
 
 
-def _add_record(progress, held, epoch, is_last, plan):
+def _add_record(progress, held_X, epoch, is_last, plan):
     """Evaluate the atoms on the held-out samples if an evaluation is due, and return the new progress.
 
     An evaluation is due at the end of every epoch.  In the first epoch one is also due when the number of
@@ -552,7 +387,7 @@ def _add_record(progress, held, epoch, is_last, plan):
     Parameters
     ----------
     progress : LearningProgress after a round
-    held : HeldOutSamples
+    held_X : float64 array (n_held, n_features), the held-out samples
     epoch : int, from 0
     is_last : bool
         Whether the round is the last of its epoch.
@@ -562,14 +397,14 @@ def _add_record(progress, held, epoch, is_last, plan):
     doubled = epoch == 0 and (not records or atoms.n_visits >= 2 * records[-1].n_visits)
     if is_last or doubled:
         D = np.asarray(atoms.D, np.float64)
-        values, gaps, n_nonzeros = evaluate_dictionary(held.X, D, plan.lam, positive=plan.positive.code)
+        values, gaps, n_nonzeros = evaluate_dictionary(held_X, D, plan.lam, positive=plan.positive.code)
         record = EpochRecord(
             epoch=epoch + 1,
             seconds=progress.seconds,
             objective_stored=np.nan,  # no code is kept
             objective=float(values.mean()),
             gap=float(gaps.mean()),
-            mean_nonzeros=n_nonzeros / max(1, len(held.X)),
+            mean_nonzeros=n_nonzeros / max(1, len(held_X)),
             n_unused_atoms=int((atoms.h_now == 0).sum()),
             n_visits=atoms.n_visits,
         )

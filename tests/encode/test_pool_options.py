@@ -21,7 +21,7 @@ from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.options import ExtractOptions, sorted_patch_sizes
 from flyannot.images.sift import mirror_descriptors
 from flyannot.pipeline.engine.inputs import read_options
-from flyannot.pipeline.learning.samples import PatchSamples
+from flyannot.pipeline.steps.learn_dict import PatchSamples
 from tests.planted_samples import unit_rows
 from tests.small_embryos import LEARN, STAGE_RANGES, Chain, make, make_files
 

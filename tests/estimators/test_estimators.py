@@ -4,7 +4,6 @@ import pickle
 import subprocess
 import sys
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,7 +30,7 @@ from flyannot.sparse.learners import LEARNERS
 from tests.conftest import ROOT
 from tests.page_blocks import run_python
 from tests.planted_samples import planted, unit_rows
-from tests.small_embryos import LEARN, POOL, make
+from tests.small_embryos import LEARN, POOL
 
 ESTIMATORS = [DenseSIFT(), DictionaryLearning(), SparseCoder(), SpatialMaxPooling()]
 
@@ -365,11 +364,6 @@ def test_the_commands_and_the_estimators_give_the_same_numbers(chain, tmp_path):
     options = {"learner": LEARN.learner, "learner_params": LEARN.learner_option, "max_iter": LEARN.n_epochs}
     model = DictionaryLearning(LEARN.n_atoms, random_state=stage_range_rng(0, "4-6"), **options).fit(patches)
     assert np.array_equal(model.components_, D)
-    make(chain.task("dictionary", tmp_path / "d.h5", options=replace(LEARN, data_parallel=3).resolve()))
-    with open_stored_file(tmp_path / "d.h5") as stored:
-        D = read_dictionary(stored, "4-6")
-    parallel = clone(model).set_params(random_state=stage_range_rng(0, "4-6"), data_parallel=3, n_jobs=2)
-    assert np.array_equal(parallel.fit(patches).components_, D)
     pooling = SpatialMaxPooling(grid=POOL.grid)
     for coder in (model, SparseCoder.from_file(chain.dictionary, "4-6")):
         assert np.array_equal(pooling.fit_transform(coder.transform(patches)), features)

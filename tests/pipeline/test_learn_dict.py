@@ -1,21 +1,34 @@
 """What is decided before dictionaries are learned, and what is said of them: numbers by hand."""
 
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
+import h5py
 import numpy as np
 import pytest
 
 from flyannot.base.errors import DataError
+from flyannot.dataset.folder import read_images
+from flyannot.files.hdf5.descriptors import count_patches
+from flyannot.files.hdf5.dictionary import read_dictionary
+from flyannot.files.hdf5.layout import open_hdf5
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.jobs.executor import Executor
-from flyannot.pipeline.learning.samples import PatchSamples
 from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.steps import learn_dict as step
+from flyannot.pipeline.steps.learn_dict import PatchSamples
 from flyannot.sparse.fit import EpochRecord
-from tests.small_embryos import LEARN
+from tests.cli.test_cli import check_error
+from tests.small_embryos import LEARN, STAGE_RANGES, make, rows_of_csv
 
 RECORD = EpochRecord(3, 1.5, 0.3, 0.2, 1e-9, 6.5, 0, 1000)
 TEN_ATOMS = LearnOptions(n_atoms=10, max_patches=60).resolve()
+
+
+def n_patches_of(path):
+    with open_stored_file(path) as stored:
+        return sum(count_patches(stored, s) for s in STAGE_RANGES)
 
 
 class FewPatches(PatchSamples):
@@ -55,8 +68,6 @@ def test_as_many_dictionaries_are_learned_together_as_fit_whichever_come_first(m
     wanted = [(FewPatches(99, "4-6"), replace(TEN_ATOMS, max_patches=most)) for most in (3, 5, 2)]
     assert step._n_side_by_side(wanted) == n
     assert asked == [(5, "learning from 5 patches in memory")]
-    parallel = [(samples, replace(options, data_parallel=2)) for samples, options in wanted]
-    assert step._n_side_by_side(parallel) == 1 and len(asked) == 1
 
 
 def test_a_dictionary_is_summed_up_with_what_it_was_not_learned_from_and_does_not_use():
@@ -67,27 +78,7 @@ def test_a_dictionary_is_summed_up_with_what_it_was_not_learned_from_and_does_no
     assert some == "  4-6: 1 atom from 1,500 of 2,000 patches, 1 of them unused"
 
 
-def test_rounds_are_sent_to_workers_if_they_are_worth_it_and_all_their_patches_count(monkeypatch):
-    sent, counted = [], []
-
-    class Workers(Executor):
-        def run_all(self, work, tasks, **named):
-            sent.append([(task.n_samples, named["name"](task)) for task in tasks])
-            return super().run_all(work, tasks, **named)
-
-    monkeypatch.setattr(step, "_visit_part", lambda task: (task.n_samples, -task.n_samples))
-    run = step._build_runner(Workers(), SimpleNamespace(add=counted.append))
-    source = SimpleNamespace(files=[])
-    for n in (19_000, 19_001):
-        tasks = [
-            SimpleNamespace(n_samples=m, spawn_key=(0, p), source=source) for p, m in enumerate((n, 1000))
-        ]
-        assert run(tasks) == [-n, -1000]
-    assert sent == [[(19_001, "part 0 of the patches"), (1000, "part 1 of the patches")]]
-    assert counted == [19_000, 1000, 19_001, 1000]
-
-
-@pytest.mark.parametrize("more", [{}, {"data_parallel": 2}, {"tol": 0.9}])
+@pytest.mark.parametrize("more", [{}, {"tol": 0.9}])
 def test_progress_counts_every_visit_once_and_ends_at_all_of_them(chain, tmp_path, more):
     told = []
     task = chain.task("dictionary", tmp_path / "d.h5", options=replace(LEARN, n_epochs=3, **more).resolve())
@@ -106,3 +97,67 @@ def test_fewer_than_ten_patches_an_atom_are_warned_of(caplog):
         "warning: 4-6: 7.5 patches per atom; with fewer than about 10, atoms repeat single patches: "
         "use --n-atoms 7, or more images"
     ]
+
+
+def test_how_descriptors_are_cut_into_files_does_not_matter(chain, tmp_path):
+    images, names = read_images(chain.embryos), []
+    genes = sorted({image.gene for image in images})
+    for start, stop in ((0, 5), (5, 16), (16, 24)):
+        names.append(tmp_path / f"{start}.h5")
+        some = [image for image in images if image.gene in genes[start:stop]]
+        make(chain.task("descriptors", names[-1], images=some))
+    make(step.DictionaryTask(names, tmp_path / "d.h5", LEARN))
+    with open_stored_file(tmp_path / "d.h5") as one, open_stored_file(chain.dictionary) as other:
+        for s in STAGE_RANGES:
+            assert np.array_equal(read_dictionary(one, s), read_dictionary(other, s))
+
+
+def test_an_image_that_is_not_what_was_written_is_found(flyannot, own_chain, monkeypatch):
+    monkeypatch.chdir(own_chain.folder)
+    with h5py.File("descriptors.h5", "r+") as file:  # h5py updates the checksums
+        file["4-6/descriptors"][-1, 0] ^= 1
+    check_error(flyannot("learn-dict descriptors.h5 -o d.h5"), 65, "are not what was written")
+
+
+def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, desk):
+    total = n_patches_of("descriptors.h5")
+    flyannot(f"learn-dict descriptors.h5 -o d.h5 --n-atoms 12 --shared --max-patches {total - 1}", code=0)
+    with open_stored_file("d.h5") as stored, open_hdf5("d.h5") as h5:
+        one, other = (read_dictionary(stored, s) for s in STAGE_RANGES)
+        assert np.array_equal(one, other)
+        assert [h5[s].attrs["n_patches"] for s in STAGE_RANGES] == [total - 1] * 2
+
+
+def test_learning_ends_where_an_epoch_gains_less_than_tol(flyannot, desk):
+    traces = []
+    for more in ("", "--tol 0.05"):
+        line = f"learn-dict descriptors.h5 -o d.h5 --n-atoms 12 --n-epochs 9 --stage-range 4-6 {more} --force"
+        flyannot(line, code=0)
+        traces.append([(int(row["epoch"]), float(row["objective"])) for row in rows_of_csv("d.trace.csv")])
+    whole, ended = traces
+    assert whole[-1][0] == 9 and ended == whole[: len(ended)] and len(ended) < 9
+    assert ended[-2][1] - ended[-1][1] < 0.05 * ended[-2][1]
+
+
+def test_more_patches_than_memory_holds_are_refused(flyannot, desk, monkeypatch):
+    monkeypatch.setattr("flyannot.jobs.resources.available_bytes", lambda: 100_000)
+    error, fix = check_error(flyannot("learn-dict descriptors.h5 -o d.h5"), 1)
+    assert "patches in memory needs about" in error and "available" in error and "lower max-patches" in fix
+    flyannot("learn-dict descriptors.h5 -o d.h5 --max-patches 100", code=0)
+
+
+@pytest.mark.parametrize("n", [2, 1])
+def test_stage_ranges_are_learned_side_by_side_if_memory_holds_them(n, chain, desk, monkeypatch):
+    threads, met, write = set(), threading.Barrier(n), step.write_checkpoint
+
+    def write_together(*checkpoint):
+        threads.add(threading.get_ident())
+        met.wait(60)
+        write(*checkpoint)
+
+    monkeypatch.setattr(step, "write_checkpoint", write_together)
+    memory = 330 * n_patches_of("descriptors.h5") - (n == 1)
+    monkeypatch.setattr(step, "available_bytes", lambda: memory)
+    make(chain.task("dictionary", desk / "d.h5"), jobs=2)
+    assert len(threads) == n
+    assert (desk / "d.h5").read_bytes() == chain.dictionary.read_bytes()

@@ -105,14 +105,12 @@ def test_train_says_in_one_line_per_stage_range_what_is_weak(flyannot, desk):
 
 
 def test_a_dictionary_is_learned_from_enough_patches(flyannot, chain, desk, monkeypatch):
-    """Check that "all" is stored as older versions stored it, so that what they made is not outdated."""
     monkeypatch.setattr(options, "ENOUGH_PATCHES", 400)
     with open_stored_file(chain.descriptors) as stored:
         n_patches = count_patches(stored, "4-6")
     for given, learned_from in (
         ("descriptors.h5", f"400 of {n_patches:,} patches"),
         ("descriptors.h5 --max-patches all", f"{n_patches:,} patches"),
-        ("descriptors.h5 --data-parallel 2", f"[0-9],... of {n_patches:,} patches"),  # some are held out
     ):
         line = f"learn-dict {given} -o d.h5 --n-atoms 20 --n-epochs 1 --jobs 1 --force"
         assert re.search(f": 20 atoms from {learned_from}$", flyannot(line, code=0).err, re.MULTILINE)

@@ -1,7 +1,6 @@
 """Laws of data-parallel learning: the schedule, the averaging, and the results."""
 
-import tracemalloc
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +10,6 @@ from flyannot.sparse import data_parallel
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.data_parallel import (
     LearningPlan,
-    VisitTask,
     average_atoms,
     begin_next_epoch,
     draw_initial_state,
@@ -19,7 +17,6 @@ from flyannot.sparse.data_parallel import (
     initial_shared_atoms,
     learn_in_rounds,
     plan_rounds,
-    visit_part,
 )
 from flyannot.sparse.fit import has_small_gain, random_patches
 from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions
@@ -31,26 +28,6 @@ QUICK = SCCOptions(variant="quick")
 EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 
 
-@dataclass
-class Blocks:
-    """A source whose units are a list of arrays."""
-
-    blocks: list
-
-    @property
-    def sizes(self):
-        return np.array([len(block) for block in self.blocks])
-
-    def subset(self, units):
-        return Blocks([self.blocks[unit] for unit in units])
-
-    def read(self):
-        return iter(self.blocks)
-
-    def samples(self, rows):
-        return rows
-
-
 def plan_of(n_parts=4, n_epochs=1, variant="quick", **more):
     return LearningPlan(n_parts, n_epochs, LAM, SCCOptions(variant=variant), (7,), **more)
 
@@ -59,13 +36,9 @@ def visited_part(start, X, options, *, visit_weight, rng):
     return SCC(start.D, 0, lam=LAM, **vars(options)).visit_part(X, rng, start, visit_weight)
 
 
-def here(tasks):
-    return [visit_part(task) for task in tasks]
-
-
-def learned(source, n_atoms, plan, visit=here):
-    first, held = draw_initial_state(source, n_atoms, plan)
-    return list(learn_in_rounds(source, held, first, plan, visit))
+def learned(X, n_atoms, plan, run=map):
+    D, held = draw_initial_state(X, n_atoms, plan)
+    return list(learn_in_rounds(X, held, D, plan, run))
 
 
 def value_of(X, D):
@@ -83,10 +56,6 @@ def sequential(X):
     starts = [random_patches(X, 30, np.random.default_rng(seed)) for seed in (1, 2)]
     learners = {v: [SCC(start, len(X), lam=LAM, variant=v) for start in starts] for v in VARIANTS}
     return {v: np.mean([value_of(X, run(one, X, 2).D) for one in some]) for v, some in learners.items()}
-
-
-def in_units(X, size):
-    return Blocks(np.split(X, range(size, len(X), size)))
 
 
 # --- the schedule ---
@@ -185,7 +154,7 @@ def test_any_number_of_parts_and_any_round_end_near_the_sequential_learner(
     variant, n_parts, longest, X, sequential
 ):
     plan = plan_of(n_parts, 2, variant, longest=longest)
-    for progress in learned(in_units(X, 20), 30, plan):
+    for progress in learned(X, 30, plan):
         D = progress.atoms.D
         norms = np.linalg.norm(D.astype(float), axis=1)
         assert norms.max() <= 1 + 2e-6
@@ -207,73 +176,43 @@ def test_parts_that_all_pull_the_same_way_do_not_overshoot(X):
     assert values[-1] < 1.01 * min(values)
 
 
-def test_neither_interruption_after_any_round_nor_the_order_in_which_parts_are_visited_changes_a_bit(X):
-    def backwards(tasks):
-        return here(tasks[::-1])[::-1]
+def test_the_order_in_which_parts_are_visited_changes_no_bit(X):
+    def backwards(visit, visits):
+        return [visit(one) for one in visits[::-1]][::-1]
 
-    source, plan = in_units(X, 40), plan_of(8, 2)
-    _, held = draw_initial_state(source, 20, plan)
-    whole = learned(source, 20, plan)
-    for k in (0, 3, len(whole) // 2, len(whole) - 2):
-        on = list(learn_in_rounds(source, held, whole[k], plan, backwards))
-        assert len(on) == len(whole) - 1 - k
-        for a, b in zip(on[-1].atoms, whole[-1].atoms):
-            assert np.array_equal(a, b)
-        assert [r.objective for r in on[-1].records] == [r.objective for r in whole[-1].records]
+    one, other = (learned(X, 20, plan_of(8, 2), run)[-1] for run in (map, backwards))
+    for a, b in zip(one.atoms, other.atoms):
+        assert np.array_equal(a, b)
+    assert [r.objective for r in one.records] == [r.objective for r in other.records]
 
 
-@dataclass
-class MadeAsRead:
-    """A source that creates its units when they are read; few of their samples are visited."""
+class Watched:
+    """Samples that remember which rows were read, each time."""
 
-    sizes: np.ndarray
+    def __init__(self, X):
+        self.X, self.read = X, []
 
-    def subset(self, units):
-        return MadeAsRead(self.sizes[units])
+    def __len__(self):
+        return len(self.X)
 
-    def read(self):
-        return (np.full((n, 128), n % 251, np.uint8) for n in self.sizes.tolist())
-
-    def samples(self, rows):
-        return rows[:10].astype(np.float32)
+    def __getitem__(self, rows):
+        self.read.append(rows)
+        return self.X[rows]
 
 
-def test_what_a_part_visits_is_held_once():
-    sizes = np.full(500, 256)
-    source, plan = MadeAsRead(sizes), plan_of(1)
-    start = initial_shared_atoms(np.eye(4, 128, dtype=np.float32), plan.options)
-    left_out = [np.arange(3)] * len(sizes)
-    task = VisitTask(source, left_out, start, plan, int(sizes.sum()) - 3 * len(sizes), 1.0, (0,))
-    visit_part(task)  # compiles
-    tracemalloc.start()
-    try:
-        visit_part(task)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 1.2 * task.n_samples * 128
-
-
-def test_held_out_samples_are_never_visited(X):
-    marked = np.concatenate([X, np.zeros((len(X), 1), np.float32)], axis=1)
-    marked[:, -1] = np.arange(len(X))
-    source, plan, seen = in_units(marked, 40), plan_of(4), []
-    _, held = draw_initial_state(source, 20, plan)
-
-    def looked_at(tasks):
-        for task in tasks:
-            for rows, out in zip(task.source.read(), task.left_out):
-                seen.extend(np.delete(rows, out, axis=0)[:, -1])
-        return here(tasks)
-
-    assert len(learned(source, 20, plan, looked_at)) > 1
-    assert len(held.X) == len(X) // 10
-    assert not set(held.X[:, -1]) & set(seen)
-    assert len(set(seen)) == len(seen) == len(X) - len(held.X)
+def test_held_out_samples_are_never_visited_and_all_others_once(X):
+    watched = Watched(X)
+    D, held = draw_initial_state(watched, 20, plan_of(4))
+    assert np.isin(watched.read[-1], held).sum() == 0 and len(watched.read[-1]) == 4 * 20
+    watched.read.clear()
+    assert len(list(learn_in_rounds(watched, held, D, plan_of(4)))) > 1
+    evaluated, *visited = watched.read
+    assert np.array_equal(evaluated, held) and len(held) == len(X) // 10
+    assert np.array_equal(np.sort(np.concatenate([held, *visited])), np.arange(len(X)))
 
 
 def test_the_trace_doubles_its_patches_and_ends_with_every_epoch(X):
-    records = learned(in_units(X, 20), 10, plan_of(4, 3))[-1].records
+    records = learned(X, 10, plan_of(4, 3))[-1].records
     visits, n = [record.n_visits for record in records], len(X) - len(X) // 10
     assert [record.epoch for record in records if record.n_visits % n == 0] == [1, 2, 3]
     assert all(b >= 2 * a for a, b in zip(visits, visits[1:]) if b < n)
@@ -281,13 +220,12 @@ def test_the_trace_doubles_its_patches_and_ends_with_every_epoch(X):
 
 
 def test_learning_ends_where_twice_the_patches_gain_less_than_tol(X):
-    source = in_units(X, 20)
-    whole = learned(source, 10, plan_of(4, 4))[-1].records
-    short = learned(source, 10, plan_of(4, 4, tol=0.02))[-1].records
+    whole = learned(X, 10, plan_of(4, 4))[-1].records
+    short = learned(X, 10, plan_of(4, 4, tol=0.02))[-1].records
     assert [r.objective for r in short] == [r.objective for r in whole[: len(short)]]
     assert len(short) < len(whole)
     assert has_small_gain(short, 0.02)
-    assert len(learned(source, 10, plan_of(4, 4, tol=0.0))[-1].records) >= len(short)
+    assert len(learned(X, 10, plan_of(4, 4, tol=0.0))[-1].records) >= len(short)
 
 
 @pytest.mark.parametrize("missing", [0, 1])
@@ -299,9 +237,3 @@ def test_learning_may_end_once_its_atoms_have_seen_enough(missing):
     ]
     progress = SimpleNamespace(records=records, atoms=SimpleNamespace(D=np.eye(3), n_visits=2 * n_seen))
     assert has_converged(progress, plan_of(tol=0.1)) == (not missing)
-
-
-def test_samples_are_drawn_from_units_that_hold_four_times_as_many(rng):
-    units, rows = data_parallel._draw_rows(np.full(5000, 10), 3000, rng)
-    assert len(units) == len(set(units)) == len(rows) == 4 * 3000 / 10
-    assert sum(map(len, rows)) == 3000 and all((np.diff(row) > 0).all() for row in rows)

@@ -1,10 +1,6 @@
-"""From descriptors.h5 to dictionary.h5: one dictionary per stage range, or one for all of them.
-
-The patches are in memory, or are read from their files as they are visited in data-parallel learning.
-"""
+"""From descriptors.h5 to dictionary.h5: one dictionary per stage range, or one for all of them."""
 
 import logging
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,35 +8,26 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.base.errors import DataError
+from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.base.text import pluralise
 from flyannot.files.digest import json_digest
+from flyannot.files.hdf5.descriptors import count_patches, read_patches
 from flyannot.files.hdf5.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
-from flyannot.files.hdf5.file_cache import clear_file_cache
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.writing import create_stored_file, header_mismatch
-from flyannot.jobs.executor import Executor, map_ordered
+from flyannot.images.sift import normalise_descriptors
+from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.resources import available_bytes, limit_blas_threads, require_memory
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, digests_by_path, open_compatible
 from flyannot.pipeline.engine.parts import part_path, remove_parts
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
-from flyannot.pipeline.learning.samples import PatchSamples, join_name
-from flyannot.pipeline.options import BYTES_OF_WORKER, PATCHES_PER_ATOM
-from flyannot.sparse.data_parallel import (
-    LearningPlan,
-    LearningProgress,
-    SharedAtoms,
-    draw_initial_state,
-    has_converged,
-    learn_in_rounds,
-    visit_part,
-)
+from flyannot.pipeline.options import PATCHES_PER_ATOM
 from flyannot.sparse.fit import EpochRecord, has_small_gain, learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 
 log = logging.getLogger("flyannot")
 _VERBOSE = logging.DEBUG + 5  # level of the messages that -v shows
-_WORTH_SENDING = 20_000  # patches; sending fewer to workers takes longer than visiting them here
 _WORDS = "patch", "patches"
 
 
@@ -77,7 +64,7 @@ class DictionaryTask(FileTask):
             made_with = files[0].options
         self._trace = out.with_suffix(".trace.csv")
         learned = [s for stage_ranges in self._options_of for s in stage_ranges]
-        n_atoms = {join_name(ranges): own.n_atoms for ranges, own in self._options_of.items()}
+        n_atoms = {_join_name(ranges): own.n_atoms for ranges, own in self._options_of.items()}
         if len(set(n_atoms.values())) == 1:
             (n_atoms,) = set(n_atoms.values())
         made = options.to_header() | {"n_atoms": n_atoms, "stage_ranges": learned}
@@ -105,6 +92,65 @@ class DictionaryTask(FileTask):
         remove_parts(self.path)
         summary = [_summary(samples, *run) for (samples, _), run in zip(wanted, learned)]
         return Outcome(self.path, True, "\n".join(summary))
+
+
+def _join_name(stage_ranges):
+    """Return the name of the dictionary of some stage ranges, for messages and as seed of its generator."""
+    return stage_ranges[0] if len(stage_ranges) == 1 else "all"
+
+
+class PatchSamples:
+    """The patches of some stage ranges in descriptors files.
+
+    Parameters
+    ----------
+    files : list of StoredFile
+    stage_ranges : tuple of str
+    """
+
+    def __init__(self, files, stage_ranges):
+        self.files = files
+        self.stage_ranges = stage_ranges
+        self.name = _join_name(stage_ranges)
+        self._counts = [sum(count_patches(file, s) for file in files) for s in stage_ranges]
+
+    def __len__(self):
+        return sum(self._counts)
+
+    def rng(self, seed):
+        """Return the random generator of the dictionary for the seed of the run."""
+        return stage_range_rng(seed, self.name)
+
+    def bytes_for(self, n):
+        """Return the bytes of memory in which n patches are learned from."""
+        return 330 * n  # a descriptor, and its codes
+
+    def draw(self, n, rng):
+        """Return n patches of all files, drawn at random, as `NormalisedPatches`."""
+        ends = np.cumsum(self._counts)
+        rows = np.arange(n)
+        if n < len(self):  # no number is drawn for all
+            rows = np.sort(rng.choice(len(self), n, replace=False))
+        parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
+        starts = [0, *ends[:-1]]
+        picked = [
+            read_patches(self.files, s, part - start)
+            for s, part, start in zip(self.stage_ranges, parts, starts)
+        ]
+        return NormalisedPatches(picked[0] if len(picked) == 1 else np.concatenate(picked))
+
+
+class NormalisedPatches:
+    """An array of stored descriptors whose rows are centred and scaled to norm 1 when they are read."""
+
+    def __init__(self, stored):
+        self.stored = stored
+
+    def __len__(self):
+        return len(self.stored)
+
+    def __getitem__(self, rows):
+        return normalise_descriptors(self.stored[rows])
 
 
 def _choose_sizes(wanted, options):
@@ -145,8 +191,6 @@ def _choose_sizes(wanted, options):
 def _n_side_by_side(wanted):
     """Return how many dictionaries may be learned at a time, so that their samples fit in memory together.
 
-    It is 1 for data-parallel learning, whose rounds use all workers.
-
     wanted : list of (PatchSamples, LearnOptions), one pair for each dictionary
 
     Raises
@@ -154,14 +198,12 @@ def _n_side_by_side(wanted):
     FlyannotError
         If one dictionary alone needs more memory than is available.
     """
-    if wanted[0][1].data_parallel:
-        return 1
     needed = [samples.bytes_for(options.max_patches) for samples, options in wanted]
     most = max(options.max_patches for _, options in wanted)
     require_memory(
         max(needed),
         f"learning from {most:,} patches in memory",
-        fix="add --data-parallel 16, which keeps nothing of them in memory, or --max-patches auto",
+        fix="lower max-patches",
     )
     return max(1, int(np.sum(np.cumsum(sorted(needed, reverse=True)) <= available_bytes())))
 
@@ -188,8 +230,6 @@ def _learn(out, header, execution, count, samples, options):
     path = part_path(out, json_digest([place, header.options, header.inputs, header.seed]))
     checkpoint = _Checkpoint(path, replace(header, kind="checkpoint"), place)
     rng = samples.rng(header.seed)
-    if options.data_parallel:
-        return _learn_data_parallel(samples, checkpoint, options, execution, count, rng)
     X = samples.draw(options.max_patches, rng)
     _warn_of_few_samples(samples, len(X), options.n_atoms)
     D = random_patches(X, options.n_atoms, rng)
@@ -282,109 +322,3 @@ def _log_record(samples, record, n_epochs):
         f"{samples.name:>5}  objective {record.objective:.5f} (gap {record.gap:.1e}{stored})  "
         f"{record.mean_nonzeros:.1f} non-zeros  {record.n_unused_atoms} atoms unused",
     )
-
-
-def _learn_data_parallel(samples, checkpoint, options, execution, count, rng):
-    """Learn one dictionary in rounds, in each of which several workers learn from their blocks of samples.
-
-    Parameters
-    ----------
-    samples, options : as in `_learn`
-    checkpoint : _Checkpoint
-    execution, count : as in `_learn`
-    rng : numpy Generator
-
-    Returns
-    -------
-    As `_learn`; each sample that was used counts once.
-    """
-    name = samples.name
-    source = samples.blocks()
-    n_samples = int(source.sizes.sum())
-    if options.max_patches < n_samples:
-        source = source.at_most(options.max_patches, rng)
-        n_samples = int(source.sizes.sum())
-    _warn_of_few_samples(samples, n_samples, options.n_atoms)
-    plan = LearningPlan(
-        options.data_parallel,
-        options.n_epochs,
-        options.lam,
-        options.settings(),
-        tuple(rng.integers(2**63, size=2).tolist()),
-        options.tol,
-    )
-    first, held = draw_initial_state(source, options.n_atoms, plan)
-    progress = restored = _restore_progress(first, *checkpoint.read(name))
-    count.add(progress.atoms.n_visits)
-    n_records = len(restored.records)
-    with _workers_that_fit(execution.workers) as workers:
-        for progress in learn_in_rounds(source, held, restored, plan, _build_runner(workers, count)):
-            for record in progress.records[n_records:]:
-                _log_record(samples, record, options.n_epochs)
-            n_records = len(progress.records)
-            so_far = {"n_rounds": progress.n_rounds, "seconds": progress.seconds}
-            checkpoint.write(progress.atoms._asdict() | so_far, progress.records)
-    count.add(options.n_epochs * options.max_patches - progress.atoms.n_visits)
-    clear_file_cache()
-    if plan.tol is not None and has_converged(progress, plan):
-        before, last = progress.records[-2:]
-        log.info(
-            f"{name:>5}  {last.n_visits:,} visits to patches instead of {before.n_visits:,} lower "
-            f"the objective by {1 - last.objective / before.objective:.2%}, less than {100 * plan.tol:g}%"
-        )
-    return np.asarray(progress.atoms.D), progress.records, min(n_samples, progress.atoms.n_visits)
-
-
-@contextmanager
-def _workers_that_fit(workers):
-    """Reduce the workers on this machine to as many as memory allows.
-
-    This is a context manager that yields the workers.
-    """
-    n = max(1, available_bytes() // BYTES_OF_WORKER)
-    if workers.scheduler is not None or n >= workers.jobs:
-        yield workers
-        return
-    with Executor(n) as fewer:
-        yield fewer
-
-
-def _build_runner(workers, count):
-    """Return a function that carries out the tasks of a round, in this process or by workers.
-
-    workers : object with `map`, or None for this process; count : ProgressCount of patches
-    """
-
-    def run(tasks):
-        is_worth_sending = sum(task.n_samples for task in tasks) > _WORTH_SENDING
-        done = (workers if is_worth_sending else Executor()).run_all(
-            _visit_part,
-            tasks,
-            on_done=lambda result: count.add(result[0]),
-            name=lambda task: f"part {task.spawn_key[-1]} of the patches",
-            reads=lambda task: [path for path, _ in task.source.files],
-        )
-        return [visited for _, visited in done]
-
-    return run
-
-
-def _visit_part(task):
-    """Learn from the samples of one task in a worker, and return their number and the result."""
-    return task.n_samples, visit_part(task)
-
-
-def _restore_progress(progress, state, records):
-    """Return the LearningProgress that a checkpoint holds, or `progress` if there is no checkpoint.
-
-    Parameters
-    ----------
-    progress : LearningProgress at the start
-    state : dict of arrays, as `_Checkpoint.read` returns; empty without a checkpoint
-    records : list of EpochRecord, as `_Checkpoint.read` returns
-    """
-    if not state:
-        return progress
-    numbers = {name: state.pop(name).item() for name in ("n_rounds", "seconds", "n_visits")}
-    atoms = SharedAtoms(n_visits=numbers["n_visits"], **state)
-    return LearningProgress(atoms, numbers["n_rounds"], numbers["seconds"], records)

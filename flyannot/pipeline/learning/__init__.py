@@ -1,1 +1,0 @@
-"""The samples from which dictionaries are learned."""
