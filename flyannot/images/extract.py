@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flyannot.images.geometry import STANDARD_PX
+from flyannot.images.geometry import STANDARD_PX, resize_image
 from flyannot.images.grey_levels import WHITE
 from flyannot.images.options import STRIDE_PX, sorted_patch_sizes
 from flyannot.images.patches import patch_centres, patch_corners, patch_mean, patch_std
@@ -52,6 +52,9 @@ def describe_patches(grey, options):
     Lin et al., KDD 2014, section 5.1: patches of 16 x 16 pixels, SIFT, and "the patches with small standard
     deviations were discarded".  The paper gives neither stride nor threshold; the defaults are ours.
     """
+    shrinking = options.shrinking
+    if shrinking > 1:
+        grey = resize_image(grey, tuple(length // shrinking for length in grey.shape[::-1]))
     of_sides = [_describe_side(grey, side, options) for side in sorted_patch_sizes(options.patch_px)]
     return DescribedPatches(
         np.concatenate([one.descriptors for one in of_sides]),
@@ -64,18 +67,26 @@ def describe_patches(grey, options):
 def _describe_side(grey, side, options):
     """Return the DescribedPatches of one size.
 
-    grey : array (height, width); side : int, side of the patches in pixels; options : ExtractOptions
+    Parameters
+    ----------
+    grey : array (height, width), shrunk as the options say
+    side : int, side of the patches in pixels before it was shrunk
+    options : ExtractOptions
     """
-    candidates = patch_corners(grey.shape, side, options.stride_px)
-    std = patch_std(grey, candidates, side)
+    shrinking = options.shrinking
+    small_px = side // shrinking
+    candidates = patch_corners(grey.shape, small_px, options.stride_px // shrinking)
+    std = patch_std(grey, candidates, small_px)
     kept = std >= options.min_std
     corners = candidates[kept]
-    descriptors = dense_sift(grey, corners, side)
+    descriptors = dense_sift(grey, corners, small_px)
     if options.intensity:
-        intensity = intensity_features(grey, corners, side, options.intensity, std=std[kept])
+        intensity = intensity_features(grey, corners, small_px, options.intensity, std=std[kept])
         descriptors = np.hstack([descriptors, intensity])
     sides_px = np.full(len(corners), side, np.uint16)
-    return DescribedPatches(descriptors, patch_centres(corners, side), sides_px, len(candidates))
+    return DescribedPatches(
+        descriptors, shrinking * patch_centres(corners, small_px), sides_px, len(candidates)
+    )
 
 
 def count_candidate_patches(options):

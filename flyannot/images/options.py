@@ -41,6 +41,13 @@ class ExtractOptions(Options):
         "Distance from one patch to the next.",
         stands_for="16; 8 if no stage range has enough images for 10,000 patches",
     )
+    scale: str = option(
+        "1",
+        ChoiceType(("1", "1/2", "1/4")),
+        "Describe a picture of this size relative to the standard one, with smaller patches at the same "
+        "places, which is quicker. All lengths stay in pixels of the standard picture. On 193 photographs, "
+        "neither 1/2 nor 1/4 showed a loss; they do not exclude that up to 6 % fewer stage ranges are right.",
+    )
     min_std: float = option(
         6.0,
         FloatType(least=0),
@@ -103,10 +110,22 @@ class ExtractOptions(Options):
             if reason and self.register == "none":
                 fix = f"add --register axis, or leave out {option_name}"
                 raise InputError(f"{reason} by --register axis", fix=fix)
+        for name, least, lengths in (("patch", 4, self.patch_px), ("stride", 1, [self.stride_px or 16])):
+            whole = least * self.shrinking
+            if wrong := [px for px in lengths if px % whole]:
+                what = (
+                    f"with --scale {self.scale}, --{name}-px must be a multiple of {whole}, and is {wrong[0]}"
+                )
+                raise InputError(what, fix=f"choose such a --{name}-px, or a larger --scale")
         axes = [plane.partition("=")[0] for plane in self.plane]
         twice = next((axis for axis in axes if axes.count(axis) > 1), None)
         if twice:
             raise InputError(f"--plane has two values for the axis {twice}", fix="give one")
+
+    @property
+    def shrinking(self):
+        """The number of pixels of the standard picture, across and down, that make a described one."""
+        return int(self.scale[-1])
 
 
 def sorted_patch_sizes(patch_px):

@@ -1,4 +1,4 @@
-"""Tests of the stain, of registered images and of photographs with several embryos, in every step."""
+"""Tests of the stain, of small and registered images, and of photographs of embryos, in every step."""
 
 import json
 from typing import NamedTuple
@@ -29,12 +29,14 @@ AXIS = ExtractOptions(register="axis", stride_px=16)
 LINES = {
     "stain": "--channel stain",
     "pattern": "--channel pattern",
+    "half": "--scale 1/2",
     "axis": "--register axis",
     "photographs": "--register axis --multiple-embryos",
 }
 OPTIONS = {
     "stain": ExtractOptions(channel="stain", stride_px=16),
     "pattern": ExtractOptions(channel="pattern", stride_px=16),
+    "half": ExtractOptions(scale="1/2", stride_px=16),
     "axis": AXIS,
     "photographs": ExtractOptions(register="axis", multiple_embryos=True, stride_px=16),
 }
@@ -83,6 +85,7 @@ def put_on_photographs(folder, images):
     (folder / "images.csv").write_text("\n".join(lines) + "\n")
 
 
+REFUSED = {"stain": "channel", "pattern": "channel", "half": "scale"}
 CHANGES = {"axis": turn, "photographs": put_on_photographs}
 
 
@@ -135,7 +138,7 @@ def test_an_explanation_draws_what_was_described(made):
 def test_they_do_not_mix_with_other_images(made, chain, tmp_path):
     with pytest.raises(DataError, match="learned from other descriptors"):
         make(pool_task([made.chain.descriptors], chain.dictionary, tmp_path / "f.h5", POOL))
-    with pytest.raises(InputError, match="channel" if made.name in ("stain", "pattern") else "register"):
+    with pytest.raises(InputError, match=REFUSED.get(made.name, "register")):
         make(made.chain.task("descriptors", images=made.images, options=ExtractOptions()))
 
 
@@ -160,6 +163,14 @@ def test_a_channel_that_nobody_knows_is_refused(own_chain):
         file.attrs["digest"] = content_digest(file, "model")
     with open_stored_file(own_chain.model) as stored, pytest.raises(DataError, match="channel is 'hue'"):
         read_options(stored, ExtractOptions)
+
+
+@only["half"]
+def test_annotating_pictures_is_annotating_the_features_of_the_chain(made, flyannot, tmp_path):
+    flyannot("annotate M F -o O", **made.chain.words, O=tmp_path / "p.h5", code=0)
+    with open_stored_file(tmp_path / "p.h5") as straight, open_stored_file(made.chain.predictions) as stored:
+        for name in ("group_gene", "term", "decision_value"):
+            np.testing.assert_array_equal(straight.read_array("4-6", name), stored.read_array("4-6", name))
 
 
 @only["axis"]

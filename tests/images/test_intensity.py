@@ -1,11 +1,14 @@
-"""Tests of the intensity features that follow SIFT: mean and standard deviation of a patch."""
+"""Tests of the description of patches: at a smaller scale, and with intensity, their mean and deviation."""
 
 from dataclasses import replace
 
+import cv2
 import numpy as np
 import pytest
 
+from flyannot.base.errors import InputError
 from flyannot.images.extract import describe_patches, intensity_features
+from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions
 from flyannot.images.patches import patch_corners, patch_mean, patch_std
 from flyannot.images.sift import mirror_descriptors
@@ -51,3 +54,31 @@ def test_upside_down_intensity_stays_and_sift_turns(grey):
     turned = mirror_descriptors(described)
     np.testing.assert_array_equal(turned[:, :128], mirror_descriptors(described[:, :128]))
     np.testing.assert_array_equal(turned[:, 128:], described[:, 128:])
+
+
+@pytest.mark.parametrize("shrinking", [2, 4])
+def test_a_scale_describes_the_shrunk_picture_by_smaller_patches_at_the_same_places(rng, shrinking):
+    grey = 255 * rng.random(STANDARD_PX, np.float32)
+    grey[:, 160:] /= 8  # patches of little contrast, which are left out
+    usual = ExtractOptions(patch_px=(16, 48), stride_px=8, intensity=1)
+    found = describe_patches(grey, replace(usual, scale=f"1/{shrinking}"))
+    small = cv2.resize(grey, (320 // shrinking, 128 // shrinking), interpolation=cv2.INTER_AREA)
+    sides, stride = [side // shrinking for side in usual.patch_px], usual.stride_px // shrinking
+    expected = describe_patches(small, replace(usual, patch_px=sides, stride_px=stride))
+    assert 0 < len(found.patch_px) < found.n_candidates == expected.n_candidates
+    np.testing.assert_array_equal(found.descriptors, expected.descriptors)
+    np.testing.assert_array_equal(found.centres_px, shrinking * expected.centres_px)
+    np.testing.assert_array_equal(found.patch_px, shrinking * expected.patch_px)
+    whole, shrunk = (
+        describe_patches(grey, replace(usual, scale=scale, min_std=0)) for scale in ("1", f"1/{shrinking}")
+    )
+    np.testing.assert_array_equal(shrunk.centres_px, whole.centres_px)
+
+
+@pytest.mark.parametrize(
+    "options, why",
+    [({"patch_px": (16, 24)}, "a multiple of 16, and is 24"), ({"stride_px": 6}, "of 4, and is 6")],
+)
+def test_patches_that_cannot_be_shrunk_are_refused(options, why):
+    with pytest.raises(InputError, match=f"with --scale 1/4, .*{why}"):
+        ExtractOptions(**options, scale="1/4")
