@@ -9,7 +9,7 @@ from benchmarks.items import paper_values
 from benchmarks.lee.claims import CD, CONJUGATE, GRAFTING, LARS, QP, QUASI_NEWTON, SIGN
 from benchmarks.measures import graded_codes, normalised_patches, timed
 from benchmarks.references import lasso_solvers as solvers
-from benchmarks.references.other_programs import spams_codes
+from benchmarks.references.usual_way import spams_codes
 from benchmarks.rows import Rows
 from benchmarks.scc.learning import learned_dictionaries
 from flyannot.sparse.coders import CODERS

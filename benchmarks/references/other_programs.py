@@ -5,9 +5,6 @@ type.  OpenCV rounds the centre of a patch, which lies between pixels, to a whol
 down and to the right).
 """
 
-import warnings
-from contextlib import contextmanager
-
 import numpy as np
 
 from benchmarks.measures import (
@@ -18,6 +15,7 @@ from benchmarks.measures import (
     objective_by_eq_7,
     timed,
 )
+from benchmarks.references.usual_way import spams_codes, without_warnings
 
 _N_WARM = 64  # patches of a first small run
 
@@ -43,19 +41,6 @@ def encode_by_spams(patches, dictionary, lam, n):
     spams_codes(X, D, lam)
     Z, (seconds,) = timed(lambda: spams_codes(X, D, lam))
     return graded_codes(seconds, X, D, Z, lam)
-
-
-def spams_codes(X, D, lam, *, tol=None, gram=None, positive=False):
-    """Codes of X, CSR (n_samples, n_atoms), of the type of X and D, by LARS: exact, whatever `tol`.
-
-    The Gram matrix, where it is not at hand, and the products are NumPy's: SPAMS's own take a twentieth to
-    two fifths longer in all.
-    """
-    import spams
-
-    gram = D @ D.T if gram is None else gram  # in C's order, of which the transpose is in Fortran's
-    options = {"lambda1": lam, "mode": 2, "numThreads": 1, "pos": positive}
-    return spams.lasso(np.asfortranarray(X.T), Q=gram.T, q=(X @ D.T).T, **options).T.tocsr()
 
 
 def spams_pursuit(X, D, n_nonzeros):
@@ -197,26 +182,3 @@ def spread_labels(X, Y, X_new, n_neighbours=7):
             model = LabelSpreading(kernel=lambda *_: graph, max_iter=30, tol=1e-3).fit(everything, given)
             values[:, j] = np.nan_to_num(model.label_distributions_[len(X) :, -1])
     return values, building.seconds, spreading.seconds
-
-
-@contextmanager
-def without_warnings():
-    """Ignore warnings of early ends, and of points that no label reaches."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def keypoints(corners, patch_px=16):
-    """OpenCV's key points for patches: upright, with bins of a quarter of the patch."""
-    from cv2 import KeyPoint  # slow to import, and only the comparison needs it
-
-    half, size = patch_px // 2, patch_px / 6  # OpenCV's bins are 1.5 times the size
-    return [KeyPoint(float(column + half), float(row + half), size, 0.0) for row, column in corners]
-
-
-def compute(image, points):
-    """OpenCV's descriptors of given key points of a uint8 image, uint8 (n_points, 128)."""
-    from cv2 import SIFT_create
-
-    return SIFT_create().compute(image, points)[1].astype(np.uint8)

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.measures import Stopwatch
 from benchmarks.references import why_reference_is_absent
-from benchmarks.references.other_programs import compute, keypoints, spams_codes
+from benchmarks.references.usual_way import compute, keypoints, spams_codes
 from benchmarks.rows import Rows
 from benchmarks.workers import WorkerFailed
 from flyannot.dataset.folder import read_images

@@ -6,7 +6,7 @@ from benchmarks.compare_methods import Method, compare_methods
 from benchmarks.findings import Finding, Target
 from benchmarks.inputs.pictures import embryo_pictures
 from benchmarks.measures import timed
-from benchmarks.references import other_programs
+from benchmarks.references import usual_way
 from benchmarks.workers import peak_mb
 from flyannot.images.patches import patch_corners
 from flyannot.images.sift import dense_sift
@@ -43,9 +43,9 @@ def describe_by_opencv(greys, stride_px):
     """Describe patches around the same centres by OpenCV, in a worker; key points are made before."""
     greys = np.load(greys)
     corners = patch_corners(greys[0].shape, _PATCH_PX, stride_px)
-    points = other_programs.keypoints(corners, _PATCH_PX)
-    other_programs.compute(greys[0], points[:8])
-    _, (seconds,) = timed(lambda: [other_programs.compute(grey, points) for grey in greys])
+    points = usual_way.keypoints(corners, _PATCH_PX)
+    usual_way.compute(greys[0], points[:8])
+    _, (seconds,) = timed(lambda: [usual_way.compute(grey, points) for grey in greys])
     return _cost(seconds, len(greys) * len(corners))
 
 
