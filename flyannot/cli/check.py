@@ -42,7 +42,7 @@ def command(data_set, stages, selection):
         data_set = data_set.parent
     if not data_set.is_dir():
         raise InputError(f"no such folder: {data_set}", fix="name a data set folder, or a folder of pictures")
-    faults, images, annotations = check_tables(data_set, unknown_stage="")
+    faults, images, annotations = check_tables(data_set, unknown_stage="", columns=selection.columns)
     raise_errors(data_set, faults)
     known = [image for image in images if image.stage_range]
     for stage_range, n in count_per_stage_range(known, annotations).items():

@@ -28,7 +28,7 @@ def command(tables, out, force, selection):
     """
     from flyannot.results.curate import format_agreement, settle_corrections, write_merged_corrections
 
-    curated = settle_corrections(tables)
+    curated = settle_corrections(tables, selection.columns)
     if out:
         to_decide = write_merged_corrections(out, curated, force=force)
         log.info("wrote %s%s", out, f"; to decide: {to_decide}" if to_decide else "")
@@ -59,9 +59,8 @@ def annotations_command(annotations, corrections, out, new_genes, force, selecti
     """
     from flyannot.results.curate import write_corrected_annotations
 
-    lines, sentences = write_corrected_annotations(
-        annotations, corrections, out, with_new_genes=new_genes, force=force
-    )
+    how = {"with_new_genes": new_genes, "columns": selection.columns, "force": force}
+    lines, sentences = write_corrected_annotations(annotations, corrections, out, **how)
     for line in lines:
         print_text(line)
     for sentence in sentences:

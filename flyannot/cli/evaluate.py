@@ -58,7 +58,7 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     from flyannot.terms.table import format_scores
 
     execution = build_execution(run=run)
-    curated = CuratedTerms(annotations, train.corrections, options.roll_up)
+    curated = CuratedTerms(annotations, train.corrections, selection.columns, options.roll_up)
     if model:
         _refuse_trained_options()
         evaluation = build_model_evaluation(model, scored, curated, options, train.adapt)

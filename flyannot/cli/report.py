@@ -40,11 +40,13 @@ def command(run, out, data_set, options, selection, workers):
     Example:
         flyannot report results -o report.html
     """
+    from flyannot.pipeline.engine.curated_terms import CuratedTerms
     from flyannot.pipeline.engine.task import run_task
     from flyannot.report.build import ReportTask
 
     if not run.exists():
         raise InputError(f"no such folder: {run}", fix="name the output folder of: flyannot run CONFIG")
     page = run.with_suffix(".html") if run.is_file() else run / "report.html"
-    task = ReportTask(run, out or page, data_set, options)
+    curated = CuratedTerms(data_set, columns=selection.columns) if data_set else None
+    task = ReportTask(run, out or page, curated, options)
     return log_outcome(run_task(task, build_execution(run=workers)))

@@ -94,7 +94,7 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
         folder = folder or Path("demo-output")
         data_set = data_set or folder / "embryos"
     if selection.columns:
-        settings += (f"select.columns={','.join(selection.columns)}",)
+        settings += ("select.columns=" + ",".join(map("=".join, selection.columns.items())),)
     configuration = read_configuration(
         config, data_set=data_set, output=folder, settings=settings, corrections=corrections
     )

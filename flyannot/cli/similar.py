@@ -37,10 +37,12 @@ def command(file, queries, out, data_set, options, selection, force):
         flyannot similar features.h5 embryo.png --stage-range 4-6 --lacks gap --data-set embryos -o chosen.csv
     """
     from flyannot.files.hdf5.reading import open_stored_file
+    from flyannot.pipeline.engine.curated_terms import CuratedTerms
     from flyannot.results.similar import SimilarityIndex, rank_similar, write_search_results
 
+    curated = CuratedTerms(data_set, columns=selection.columns) if data_set else None
     with open_stored_file(file, "features") as stored:
-        index = SimilarityIndex(stored, data_set)
+        index = SimilarityIndex(stored, curated)
         results = list(rank_similar(index, queries, options, stage_ranges=selection.stage_range))
         write_search_results(out, results, index, force=force)
         for result in results:

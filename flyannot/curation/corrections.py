@@ -68,13 +68,15 @@ class Correction:
 COLUMNS = tuple(column.name for column in fields(Correction) if column.compare)
 
 
-def read_corrections(paths):
+def read_corrections(paths, columns=None):
     """Read the corrections of some tables, one after the other.
 
     A curator without a name is named after the table.  Names that differ in capitals only are one curator,
     with the first spelling.  A row without FlyBase number gets the number that
     its symbol has elsewhere in these tables, if there is only one.  Rows that wait for a decision are
     left out.
+
+    paths : Paths of the tables; columns : as in `read_table`
 
     Raises
     ------
@@ -86,7 +88,7 @@ def read_corrections(paths):
     corrections = []
     for path in map(Path, paths):
         folder = f"{path.absolute().parent.name}/" if n_of_name[path.stem] > 1 else ""
-        corrections += _read_table(path, folder + path.stem)
+        corrections += _read_table(path, folder + path.stem, columns)
     fbgns = defaultdict(set)
     for correction in corrections:
         if correction.fbgn:
@@ -106,9 +108,9 @@ def format_corrections(corrections):
     return format_table(COLUMNS, ([getattr(c, name) for name in COLUMNS] for c in ordered))
 
 
-def _read_table(path, curator):
+def _read_table(path, curator, columns):
     corrections = []
-    for line, cells in read_gene_rows(path, _REQUIRED, _OPTIONAL):
+    for line, cells in read_gene_rows(path, _REQUIRED, _OPTIONAL, columns=columns):
         row = dict(zip(_REQUIRED + _OPTIONAL, cells), where=f"{path}, line {line}")
         if row["verdict"].casefold() not in VERDICTS:
             raise InputError(

@@ -10,9 +10,8 @@ import logging
 import os
 from array import array
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -94,7 +93,11 @@ class Image:
 
 
 def read_images(
-    folder_or_csv: str | os.PathLike[str], faults: list | None = None, *, unknown_stage: str | None = None
+    folder_or_csv: str | os.PathLike[str],
+    faults: list | None = None,
+    *,
+    unknown_stage: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> list[Image]:
     """Read the images of a data set folder, or of its `images.csv`, in the order of the table.
 
@@ -105,6 +108,8 @@ def read_images(
     ----------
     folder_or_csv : path
     faults : list that gets the InputErrors of rows, which are left out; None to raise them as one
+    unknown_stage : the stage range for rows that have none; None leaves them out
+    columns : column -> name that it may also have in the table, such as {"image": "imagen"}
 
     Raises
     ------
@@ -119,8 +124,8 @@ def read_images(
     images = deque()
     lines = array("q")
     line_of_view = {}
-    columns = _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS
-    for line, cells in read_gene_rows(table, *columns, found, unknown_stage=unknown_stage):
+    how = {"unknown_stage": unknown_stage, "columns": columns}
+    for line, cells in read_gene_rows(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS, found, **how):
         if (turned := cells[-1]) not in ("", *TURNS):
             words = f'no picture is turned "{turned}".{did_you_mean(turned, TURNS)}'
             what = f'{table}, line {line}, column "turned": {words}'
@@ -214,7 +219,11 @@ class Annotations:
 
 
 def read_annotations(
-    folder_or_csv: str | os.PathLike[str], *, known: Iterable[str] = (), faults: list | None = None
+    folder_or_csv: str | os.PathLike[str],
+    faults: list | None = None,
+    *,
+    known: Iterable[str] = (),
+    columns: Mapping[str, str] | None = None,
 ) -> Annotations:
     """Read the annotations of a data set folder, or of its `annotations.csv`.
 
@@ -224,8 +233,9 @@ def read_annotations(
     Parameters
     ----------
     folder_or_csv : path
-    known : terms that are right, besides BDGP's
     faults : list that gets the InputErrors of rows, which are left out; None to raise them as one
+    known : terms that are right, besides BDGP's
+    columns : column -> name that it may also have in the table, such as {"gene": "gen"}
 
     Returns
     -------
@@ -245,7 +255,8 @@ def read_annotations(
     several = []
     nameless = []
     most = row_limit(table) if table.is_file() else 0
-    for line, cells in read_gene_rows(table, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS, found):
+    names = _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS
+    for line, cells in read_gene_rows(table, *names, found, columns=columns):
         gene, stage_range, cell, *more = cells
         text = " ".join(cell.split())
         terms = split_terms(text)
@@ -318,10 +329,10 @@ def _used_columns(rows, required, optional):
     return columns, ([row.get(name, "") for name in columns] for row in rows)
 
 
-def check_tables(folder, *, unknown_stage=None):
+def check_tables(folder, *, unknown_stage=None, columns=None):
     """Read both tables of a data set folder, as far as they exist, and collect all their errors.
 
-    folder : Path; unknown_stage : as in `read_gene_rows`, for the images
+    folder : Path; unknown_stage, columns : as in `read_images`
 
     Returns
     -------
@@ -331,11 +342,11 @@ def check_tables(folder, *, unknown_stage=None):
     """
     faults = []
     tables = {}
-    read_with_stage = partial(read_images, unknown_stage=unknown_stage)
-    for name, read in ((IMAGES, read_with_stage), (ANNOTATIONS, read_annotations)):
+    of_images = {"unknown_stage": unknown_stage}
+    for name, read, how in ((IMAGES, read_images, of_images), (ANNOTATIONS, read_annotations, {})):
         try:
             if find_table(folder, name).is_file():
-                tables[name] = read(folder, faults=faults)
+                tables[name] = read(folder, faults, columns=columns, **how)
         except InputError as error:  # not one row can be read
             faults.append(error)
     return faults, tables.get(IMAGES, []), tables.get(ANNOTATIONS)

@@ -38,7 +38,7 @@ _MEANT = {  # other names that people give to columns, to suggest the right one
 _MEANT = {column: tuple(words.split()) for column, words in _MEANT.items()}
 
 
-def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None):
+def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None, columns=None):
     """Yield the rows of a table that has the columns gene and stage_range, as `read_table` yields them.
 
     Stage ranges get BDGP's names, and HTML entities in names are decoded.  A row is left out if the cell of a
@@ -55,6 +55,7 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
     faults : list to which the InputErrors of rows are appended, which are left out; None to raise the first
     unknown_stage : the stage range for rows that have none, or say "unknown"
         None leaves these rows out, with a warning; "" is for callers that guess stage ranges.
+    columns : as in `read_table`
 
     Raises
     ------
@@ -63,7 +64,7 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
         a stage range and names.
     """
     check = _RowCheck(table, required, optional, unknown_stage)
-    how = {"meant": _MEANT, "faults": faults, "may_be_empty": ("stage_range",)}
+    how = {"columns": columns, "meant": _MEANT, "faults": faults, "may_be_empty": ("stage_range",)}
     how["may_lack"] = ("stage_range",) if "image" in required else ()
     for line, cells in read_table(table, required, optional, **how):
         try:

@@ -26,15 +26,15 @@ log = logging.getLogger("flyannot")
 _NAME_IMAGES = "name a data set folder, a folder of images, or images"
 
 
-def read_named_images(paths, stage_range=None, *, unknown_stage=None, is_recursive=False):
+def read_named_images(paths, stage_range=None, *, is_recursive=False, **how):
     """Return the images that the arguments of a command name.
 
     Parameters
     ----------
     paths : one data set folder (or its images.csv), one folder of pictures, or picture files
     stage_range : stage range of pictures without a table, "" if it is to be guessed; None if not given
-    unknown_stage : as in `read_images`, for the rows of a table
     is_recursive : bool, whether pictures in folders below a folder of pictures are taken too
+    how : options of `read_images`, for a table
 
     Returns
     -------
@@ -52,7 +52,7 @@ def read_named_images(paths, stage_range=None, *, unknown_stage=None, is_recursi
         if Path(path).suffix in (".h5", ".hdf5") and read_unverified_kind(path):
             raise InputError(f"{path} is an HDF5 file, not an image", fix=_NAME_IMAGES)
     if len(paths) == 1 and (first.suffix.lower() in TABLE_SUFFIXES or has_table(first, IMAGES)):
-        return read_images(first, unknown_stage=unknown_stage)
+        return read_images(first, **how)
     if len(paths) == 1 and first.is_dir():
         return read_folder(first, stage_range, is_recursive=is_recursive)
     if stage_range is None:

@@ -14,7 +14,6 @@ import io
 import logging
 import re
 from collections import deque
-from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 
@@ -42,7 +41,6 @@ _LONG_CELL = f"a cell of more than {csv.field_size_limit():,} characters"
 _MAX_FAULTS = 10_000  # rows that are reported before the rest of a table is not read
 _QUOTES = 'close every double quote, and write one inside a cell as ""'
 _TEXTS = ("", "UTF-16 text", "a gzip file", "an empty file")  # kinds of contents that may be CSV
-_header_words: dict[str, str] = {}  # column -> its name in the tables of this command
 
 
 class MissingColumnsError(InputError):
@@ -61,33 +59,14 @@ def suggest_header_words(words):
 
     words : dict, column -> its name in the table
     """
-    pairs = ",".join(f"{column}={word}" for column, word in words.items())
+    pairs = ",".join(map("=".join, words.items()))
     quote = "'" if re.search(r"[^\w=,.-]", pairs) else ""
     return f"add --columns {quote}{pairs}{quote}"
 
 
-@contextmanager
-def use_header_words():
-    """Forget at the end of a `with` block the words that `set_header_words` was given within it."""
-    global _header_words
-    before = _header_words
-    try:
-        yield
-    finally:
-        _header_words = before
-
-
-def set_header_words(texts):
-    """Set the names that columns have in the tables of this process, besides their usual names.
-
-    `texts` is a sequence of texts such as "image=imagen,gene=gen", as the option --columns takes them.
-    """
-    global _header_words
-    pairs = [pair.partition("=") for text in texts for pair in text.split(",")]
-    _header_words = {_plain_name(column): _plain_name(word) for column, _, word in pairs}
-
-
-def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_empty=(), may_lack=()):
+def read_table(
+    path, required, optional=(), *, columns=None, meant=None, faults=None, may_be_empty=(), may_lack=()
+):
     """Read the named columns of a table (CSV or workbook), and yield one item for each row.
 
     Empty rows are skipped, and so are rows that repeat the names of the columns. Cells are stripped of white
@@ -98,6 +77,7 @@ def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_e
     path : Path of the table
     required : tuple of column names that the table must have, without empty cells
     optional : tuple of column names that the table may have
+    columns : dict, column -> name that it may also have in the table; None for the usual names
     meant : dict, column -> tuple of other names that people write for it, which error messages suggest
     faults : list or None; if it is a list, the InputErrors of faulty rows are appended to it and the rows are
         skipped. If it is None, the first faulty row raises its error
@@ -119,12 +99,13 @@ def read_table(path, required, optional=(), *, meant=None, faults=None, may_be_e
     path = Path(path)
     if not path.is_file():
         raise InputError(f"no such table: {path}", fix=f"create it with the columns {', '.join(required)}")
-    certain = tuple(name for name in required if name not in may_lack)
-    header, rows = _find_header(path, read_rows(path, certain), certain)
-    places = _find_columns(path, header, required, optional, meant or {}, may_lack)
+    words = {column: _plain_name(word) for column, word in (columns or {}).items()}
+    certain = [{name, words.get(name, name)} for name in required if name not in may_lack]
+    is_workbook, rows = _open_rows(path, certain)
+    header, rows = _find_header(path, rows, certain)
+    places = _find_columns(path, header, required, optional, words, meant or {}, may_lack)
     n_columns = len(header)
     names = [(header + [""])[place] for place in places]
-    is_workbook = _is_workbook(path)
     unnamed = [k for k in range(min(places), n_columns) if _NO_NAME.fullmatch(header[k])]
     n_unread = 0  # rows with cells to the right of the first column, in columns without a name
     filled = [column for column, name in enumerate(required) if name not in may_be_empty]
@@ -211,7 +192,7 @@ def _find_header(path, rows, required):
     ----------
     path : Path of the table
     rows : iterator of (line, cells, fault)
-    required : tuple of column names
+    required : list of sets, as in `_open_rows`
 
     Returns
     -------
@@ -230,12 +211,12 @@ def _find_header(path, rows, required):
 
 
 def _has_columns(cells, required):
-    """Return True if a row has the names of all required columns."""
+    """Return True if a row has a name of every required column."""
     plain = set(map(_plain_name, cells))
-    return all(name in plain or _header_words.get(name) in plain for name in required)
+    return all(map(plain.intersection, required))
 
 
-def _find_columns(path, header, required, optional, meant, may_lack):
+def _find_columns(path, header, required, optional, words, meant, may_lack):
     """Return the index in the header (int) of each column in `required + optional`, in this order.
 
     The index of an optional column that the table lacks is `len(header)`.
@@ -244,6 +225,7 @@ def _find_columns(path, header, required, optional, meant, may_lack):
     ----------
     path : Path of the table, for error messages
     header : list of str, the names of the columns in the table
+    words : dict, column -> its other name, as `_plain_name` normalises it
     required, optional, meant, may_lack : as in `read_table`
 
     Raises
@@ -256,8 +238,7 @@ def _find_columns(path, header, required, optional, meant, may_lack):
     plain = [_plain_name(name) for name in header]
     places = []
     for name in required + optional:
-        word = _header_words.get(name)
-        word = word if word in plain else name
+        word = words[name] if words.get(name) in plain else name
         same = [column for column, plain_column in zip(header, plain) if plain_column == word]
         if len(same) > 1:
             named = '" and "'.join(same)
@@ -339,14 +320,10 @@ def _list_columns(header):
     return ", ".join(shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
 
 
-def read_rows(path, required=()):
+def read_rows(path):
     """Read a table (CSV or workbook), and yield one item for every row that is not empty.
 
-    Parameters
-    ----------
-    path : Path of the table
-    required : tuple of column names, by which the separator of a CSV file is found; without them, the
-        separator is the one that gives the first line most cells
+    The separator of a CSV file is the one that gives the first line most cells.
 
     Yields
     ------
@@ -359,12 +336,22 @@ def read_rows(path, required=()):
     InputError
         If the file is no table or cannot be read.
     """
+    return _open_rows(path, ())[1]
+
+
+def _open_rows(path, required):
+    """Return whether a table is a workbook, and the iterator of its rows, as `read_rows` yields them.
+
+    required : list of sets, the names of each column by which the separator of a CSV file is found
+    """
     fix = "give a table, such as a .csv"
     try:
-        kind = recognise_content(read_first_bytes(path, HEAD_BYTES))
+        start = read_first_bytes(path, HEAD_BYTES)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}", fix=fix) from error
-    if _is_workbook(path):
+    kind = recognise_content(start)
+    is_workbook = start.startswith(SIGNATURES)
+    if is_workbook:
         rows = ((line, cells, "") for line, cells in read_sheet(path))
     elif kind.name in _TEXTS:
         rows = _csv_rows(path, required)
@@ -373,16 +360,11 @@ def read_rows(path, required=()):
             "; if a spreadsheet program opens it, save it from there as .xlsx" if kind is WEB_PAGE else ""
         )
         raise InputError(f"{path} is {kind.name}, not a table", fix=(kind.fix or fix) + by_hand)
-    return (row for row in rows if row[2] or "".join(row[1]).strip())
-
-
-def _is_workbook(path):
-    """Return True if a file is a workbook by its first bytes."""
-    return read_first_bytes(path, 4) in SIGNATURES
+    return is_workbook, (row for row in rows if row[2] or "".join(row[1]).strip())
 
 
 def _csv_rows(path, required):
-    """Yield (line, cells, fault) for every row of a CSV file; the parameters are as in `read_rows`."""
+    """Yield (line, cells, fault) for every row of a CSV file; the parameters are as in `_open_rows`."""
     lines = read_lines(path, fix=SAVE_AS)
     head = list(islice(lines, _MAX_ROWS_ABOVE))
     named = _SEPARATOR_LINE.fullmatch(head[0].strip(" \r\n")) if head else None
@@ -469,7 +451,7 @@ def _find_separator(head, required):
     Parameters
     ----------
     head : list of str, the first lines of the file
-    required : tuple of column names; by the right separator, a line has all of them
+    required : list of sets, as in `_open_rows`; by the right separator, a line has a name of each
 
     Returns
     -------

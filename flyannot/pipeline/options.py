@@ -32,20 +32,24 @@ class ColumnNamesType(OptionType):
 
     name = "COLUMN=NAME,..."
     words = "COLUMN=NAME, such as image=imagen,gene=gen"
+    is_repeatable = True
 
     def parse(self, value):
-        """Check the columns, and return the text."""
+        """Return a dict from column to its name in tables, also of a dict, a text, or a list of texts."""
         from flyannot.curation.corrections import COLUMNS as OF_CORRECTIONS  # so that `--help` stays quick
         from flyannot.dataset.folder import COLUMNS as OF_DATA_SET
 
         known = dict.fromkeys((*OF_DATA_SET, *OF_CORRECTIONS))
-        for pair in str(value).split(","):
-            column, _, name = map(str.strip, pair.partition("="))
-            if not name:
+        if not isinstance(value, dict):
+            texts = value if isinstance(value, list | tuple) else [value]
+            pairs = [pair.partition("=") for text in texts for pair in str(text).split(",")]
+            value = {column.strip(): name.strip() for column, _, name in pairs}
+        for column, name in value.items():
+            if not name or not isinstance(name, str):
                 raise ValueError(self.words)
             if column not in known:
                 raise ValueError(f"{self.words}; the columns are {', '.join(known)}")
-        return str(value)
+        return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +76,19 @@ class Selection(Options):
     recursive: bool = option(
         False, FlagType(), "Also take the pictures in folders below a folder of pictures."
     )
-    columns: tuple = option(
-        (),
-        TupleType(ColumnNamesType()),
+    columns: dict = option(
+        {},
+        ColumnNamesType(),
         "The names that columns have in your tables, such as image=imagen,gene=gen.",
     )
+
+    @property
+    def unknown_stage(self):
+        """The stage range of images that have none: the selected one, if exactly one is selected.
+
+        Otherwise "" if it is to be guessed from the picture, or None.
+        """
+        return self.stage_range[0] if len(self.stage_range) == 1 else "" if self.guess_stages else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,7 +47,7 @@ class ReportTask(Task):
     ----------
     folder : Path of the output folder of the run, or of the predictions file
     out : Path of the page to write
-    data_set : Path of a data set folder with curated terms, for files that no run made; None otherwise
+    curated : CuratedTerms of a data set folder, for files that no run made; None otherwise
     options : ReportOptions
     model : Path of the model that made the predictions file, if it is known
     banners : list of sentences that the top of the page has besides its own
@@ -55,10 +55,10 @@ class ReportTask(Task):
 
     is_replaced = True
 
-    def __init__(self, folder, out, data_set, options, *, model=None, banners=()):
+    def __init__(self, folder, out, curated, options, *, model=None, banners=()):
         super().__init__(out)
         self._folder = folder
-        self._data_set = data_set
+        self._curated = curated
         self._options = options
         self._model = model
         self._banners = banners
@@ -68,7 +68,7 @@ class ReportTask(Task):
 
         The ExitStack `stack` closes the files. Raises InputError if the folder has no file of a run.
         """
-        run = open_run(stack, self._folder, self._data_set, self._model)
+        run = open_run(stack, self._folder, self._curated, self._model)
         ids = find_term_ids(run, self._options.ontology)
         return run, ids, json_digest([run.digest(), read_all_templates(), asdict(ids), *self._banners])
 

@@ -22,8 +22,7 @@ from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.inputs import require_known_chain
 from flyannot.pipeline.pictures.stored_pictures import StoredPictures, open_pictures
 from flyannot.pipeline.runs.configuration import read_record
-from flyannot.pipeline.runs.learned_tables import FOLDER as TABLES
-from flyannot.pipeline.runs.learned_tables import list_table_images, read_run_annotations
+from flyannot.pipeline.runs.learned_tables import find_run_terms, list_table_images
 from flyannot.report.templates import render
 from flyannot.terms.answers import GroupPredictions, group_answers, read_group_predictions
 from flyannot.terms.group_outcomes import read_scores
@@ -90,7 +89,7 @@ class Run:
     data_set_name : str, name of the data set folder in the record of the run; otherwise of the folder that
         the user named; otherwise of the output folder
     is_single : bool, True for a single predictions file, with its model if that is found
-    tables : Path of the folder with the tables of the data set, or with their copies; None if unknown
+    curated : CuratedTerms of the tables of the data set, or of their copies; None if unknown
     """
 
     folder: Path
@@ -102,7 +101,7 @@ class Run:
     notes: list = field(default_factory=list)
     data_set_name: str = ""
     is_single: bool = False
-    tables: Path | None = None
+    curated: CuratedTerms | None = None
 
     @property
     def image_files(self):
@@ -167,14 +166,14 @@ class Run:
         return json_digest([__version__, *parts, [file.digest for file in self.pictures.files], self.notes])
 
 
-def open_run(stack: ExitStack, folder, data_set=None, model=None):
+def open_run(stack: ExitStack, folder, curated=None, model=None):
     """Open the output folder of `flyannot run`, or a single predictions file, for the report.
 
     Parameters
     ----------
     stack : ExitStack that will close the files
     folder : Path of the output folder or of the predictions file
-    data_set : Path of a data set folder with curated terms; None for the terms that the run learned from
+    curated : CuratedTerms of a data set folder; None for the terms that the run learned from
     model : Path of the model that made the single predictions file; None to look among the supplied
         models, and beside the predictions
 
@@ -185,7 +184,7 @@ def open_run(stack: ExitStack, folder, data_set=None, model=None):
     Raises
     ------
     InputError
-        If the folder has no file of a run, or `data_set` cannot be read.
+        If the folder has no file of a run, or its curated terms cannot be read.
     DataError
         If a file is damaged.
     """
@@ -213,11 +212,14 @@ def open_run(stack: ExitStack, folder, data_set=None, model=None):
     others = [step.makes for step in STEPS.values() if step.makes and not step.kind]
     others = [name for name in others if name != STEPS[_PAGE_STEP].makes and (folder / name).is_file()]
     record = read_record(folder)
-    recorded = record.data_set if record else None
+    named = record.data_set if record else curated.folder_or_table if curated else folder
     shown = [files[kind] for kind in (*_SHOWN_KINDS, "descriptors") if kind in files]
     pictures = stack.enter_context(open_pictures(*shown))
-    annotations = CuratedTerms(data_set).annotations if data_set else read_run_annotations(folder, notes)
-    if annotations is None:
+    learned = find_run_terms(folder)
+    if curated or learned.has_tables:
+        notes += [f"{sentence}." for sentence in (curated or learned).changes]
+        annotations = (curated or learned).annotations
+    else:
         notes.append("The run has no curated terms.")
         annotations = Annotations({}, {})
     return Run(
@@ -228,8 +230,8 @@ def open_run(stack: ExitStack, folder, data_set=None, model=None):
         annotations,
         pictures,
         notes,
-        data_set_name=Path(recorded or data_set or folder).absolute().name,
-        tables=data_set or folder / TABLES,
+        data_set_name=named.absolute().name,
+        curated=curated or learned,
     )
 
 
@@ -292,7 +294,7 @@ def list_unshown_images(run):
     known |= {photograph_name(name) for name in known}
     known |= {re.sub("#turned=[^#]*", "", name) for name in known}  # which the table has in another column
     why = "not among the images of this run: not selected, or its stage range has too few patches"
-    for name, stage_range in list_table_images(run.tables) if run.tables else ():
+    for name, stage_range in list_table_images(run.curated) if run.curated else ():
         if name not in known:
             yield IMAGES, name, why if stage_range else "its row has no stage range"
 

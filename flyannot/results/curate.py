@@ -49,15 +49,9 @@ class MergedCorrections:
         return [settled for settled in self.disagreements if settled.is_contested]
 
 
-def settle_corrections(paths):
-    """Read tables of corrections, and merge them into a MergedCorrections.
-
-    Raises
-    ------
-    InputError
-        See `read_corrections`.
-    """
-    settled = settle_verdicts(read_corrections(paths))
+def settle_corrections(paths, columns=None):
+    """Read tables of corrections, and merge them into a MergedCorrections; see `read_corrections`."""
+    settled = settle_verdicts(read_corrections(paths, columns))
     said = defaultdict(dict)
     for key, of_key in settled.items():
         for row in of_key.rows:
@@ -134,7 +128,9 @@ def _format_disagreement(settled):
     return f"{settled.correction.description}: {said}; {becomes}"
 
 
-def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=False, force=False):
+def write_corrected_annotations(
+    annotations_csv, paths, out, *, with_new_genes=False, columns=None, force=False
+):
     """Write the annotations with the corrections applied.
 
     Parameters
@@ -143,6 +139,7 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
     paths : of tables of corrections
     out : Path of the new table
     with_new_genes : whether genes without a row in a stage range get rows of their accepted terms
+    columns : as in `read_table`
     force : whether an existing table is replaced
 
     Returns
@@ -156,8 +153,8 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
         If a table cannot be read, or `out` is one of them. Or if `out` exists and `force` is off.
     """
     table = find_annotation_table(annotations_csv)
-    before = read_annotations(annotations_csv)
-    after, changes = apply_corrections(before, read_corrections(paths), table)
+    before = read_annotations(annotations_csv, columns=columns)
+    after, changes = apply_corrections(before, read_corrections(paths, columns), table)
     left_out = frozenset() if with_new_genes else frozenset(after.known_only)
     added = [correction for correction in changes["added"] if correction.key[:2] not in left_out]
     terms = {

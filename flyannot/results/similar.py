@@ -17,13 +17,12 @@ from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.files.tables import format_table
 from flyannot.images.address import image_path, split_address
 from flyannot.images.options import ExtractOptions
-from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.failures import split_failure
 from flyannot.pipeline.engine.inputs import is_imported, read_options
 from flyannot.pipeline.engine.task import write_text_output
 from flyannot.pipeline.models.encoding import build_encoder
 from flyannot.pipeline.pictures.opened_pictures import PictureUse, read_rows
-from flyannot.pipeline.runs.learned_tables import read_run_annotations
+from flyannot.pipeline.runs.learned_tables import find_run_terms
 
 COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
 
@@ -145,12 +144,12 @@ class SimilarityIndex:
     Parameters
     ----------
     stored : StoredFile of features
-    data_set : Path of the folder with the curated terms; None for those that the run learned from
+    curated : CuratedTerms of a data set; None for those that the run learned from
     """
 
-    def __init__(self, stored, data_set=None):
+    def __init__(self, stored, curated=None):
         self.stored = stored
-        self._data_set = data_set
+        self._curated = curated
         self.columns = {s: read_image_metadata(stored, s) for s in stored.stage_ranges}
         self.groups: dict[str, Groups] = {s: group_images(columns) for s, columns in self.columns.items()}
         self.is_imported = is_imported(stored)
@@ -241,15 +240,13 @@ class SimilarityIndex:
     @cached_property
     def _annotations(self):
         """The curated terms of the named data set; otherwise those that the run learned from."""
-        if self._data_set:
-            return CuratedTerms(self._data_set).annotations
-        annotations = read_run_annotations(self.stored.path.absolute().parent)
-        if annotations is None:
+        curated = self._curated or find_run_terms(self.stored.path.absolute().parent)
+        if not (self._curated or curated.has_tables):
             raise InputError(
                 f"there are no curated terms beside {self.stored.path}",
                 fix="name the data set folder: --data-set FOLDER",
             )
-        return annotations
+        return curated.annotations
 
 
 def read_image_index(stored, stage_range, groups):

@@ -17,6 +17,7 @@ from flyannot.dataset.folder import (
 )
 from flyannot.dataset.ontology import read_ontology
 from flyannot.files.tables import MissingColumnsError
+from flyannot.jobs.executor import _Pace
 
 TERMS = "gene,stage_range,term\n"
 
@@ -255,7 +256,8 @@ def test_a_table_is_warned_of_once_however_often_it_is_read(flyannot, own_chain)
     assert said.err.count("note: images.csv: stage 5 lies in stage range 4-6") == 1
 
 
-def test_columns_may_have_other_names_in_commands_and_in_runs(flyannot, own_chain):
+def test_columns_may_have_other_names_in_commands_and_in_runs(flyannot, own_chain, monkeypatch):
+    monkeypatch.setattr(_Pace, "n_processes", lambda pace, most: most)
     names = "image=imagen,gene=gen,stage_range=etapa,term=t\u00e9rmino"
     for table in (own_chain.embryos / "images.csv", own_chain.annotations):
         first, _, rows = table.read_text().partition("\n")
@@ -264,6 +266,10 @@ def test_columns_may_have_other_names_in_commands_and_in_runs(flyannot, own_chai
     said = flyannot("check F", F=own_chain.embryos, code=2)
     assert said.err.endswith(f"\nFix: add --columns {names}\n"), "one remedy for both tables"
     assert flyannot("check F --columns C", F=own_chain.embryos, C=names).code == 0
+    by_two = own_chain.folder / "by-two.h5"
+    line = "extract F -o H --stride-px 16 --columns C --jobs 2"
+    flyannot(line, F=own_chain.embryos, H=by_two, C=names, code=0)
+    assert by_two.read_bytes() == own_chain.descriptors.read_bytes(), "names of columns change no output"
     said = flyannot("check F --columns imagen=image", F=own_chain.embryos, code=2)
     assert "the columns are image, gene" in said.err
     flyannot("check F", F=own_chain.embryos, code=2)  # names of one command are not those of the next

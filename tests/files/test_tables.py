@@ -291,6 +291,17 @@ def test_a_stage_range_that_excel_keeps_as_a_date_is_the_stage_range(tmp_path, c
     assert taken in caplog.text
 
 
+def test_names_of_columns_hold_for_one_reading(images_csv, tmp_path):
+    words = {"image": " Imagen", "gene": "gen"}
+    path = images_csv("imagen;GEN;stage_range;image\na.png;Dl;4-6;b.png\n")
+    (image,) = read_images(path, columns=words)
+    assert (image.name, image.gene) == ("a.png", "Dl")
+    assert 'no column "gene"' in refusal(read_images, path)
+    write_table(tmp_path / "other.csv", ("image",), ["c"])
+    tables = [read_table(path, ("image",), columns=words), read_table(tmp_path / "other.csv", ("image",))]
+    assert [cells for _, cells in map(next, tables)] == [["a.png"], ["c"]], "read in turns"
+
+
 def test_a_missing_table_says_which_columns_it_needs(tmp_path):
     with pytest.raises(InputError, match="no such table") as caught:
         read_images(tmp_path)

@@ -13,8 +13,8 @@ from flyannot.report.build import ReportTask
 _WITHOUT_END = {"area", "br", "col", "hr", "img", "input", "link", "meta"}
 
 
-def make_report(folder, out, *, data_set=None, ontology=(), workers=None):
-    task = ReportTask(folder, out, data_set, ReportOptions(ontology=ontology))
+def make_report(folder, out, *, curated=None, ontology=(), workers=None):
+    task = ReportTask(folder, out, curated, ReportOptions(ontology=ontology))
     return run_task(task, Execution(workers or Executor()))
 
 

@@ -13,7 +13,7 @@ from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
 from flyannot.pipeline.runs.configuration import Configuration, find_options_classes, write_record
 from flyannot.pipeline.runs.learned_tables import copy_tables
-from flyannot.pipeline.steps.annotate import annotate_features_task
+from flyannot.pipeline.steps.annotate import FeaturesAnnotationTask
 from flyannot.pipeline.steps.evaluate import ScoresTask, build_evaluation
 from flyannot.report.drawing import pack_map
 from flyannot.report.groups import (
@@ -52,7 +52,7 @@ def make_run(copy):
     run_task(ScoresTask(evaluation, scores), Execution())
     of_run = RunAnswers(scores, copy.features, copy.curated)
     options = AnnotateOptions()
-    task = annotate_features_task(copy.model, copy.features, copy.predictions, options, of_run=of_run)
+    task = FeaturesAnnotationTask(copy.model, copy.features, copy.predictions, options, of_run=of_run)
     run_task(task, Execution(force=True))
     configuration = Configuration(copy.embryos, copy.folder, options={"train": CLASSIFY})
     write_record(configuration)

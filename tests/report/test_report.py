@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 
 from flyannot.base.errors import WriteError
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.folder import Annotations, read_annotations, read_images
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.registration import find_outline
 from flyannot.jobs.executor import Executor, _Pace
+from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import AnnotateOptions
 from flyannot.pipeline.steps.annotate import annotate_task
@@ -22,6 +24,7 @@ from flyannot.report import page as page_module
 from flyannot.report.drawing import pack_map, trace_outline
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import to_script_json, write_page
+from flyannot.report.run_folder import open_run
 from flyannot.report.scores_section import reliability_curve
 from flyannot.terms.answers import UNDETERMINED, read_group_predictions
 from tests.report.pages_read import groups_of, index_json, index_of, make_report, tree_of, without_scripts
@@ -178,7 +181,7 @@ def test_without_scores_the_answers_are_those_of_the_table(run, tmp_path):
     images = [image for image in read_images(run.embryos) if image.stage_range == "4-6"]
     options = AnnotateOptions(abstain_margin=0.3)
     run_task(annotate_task(run.model, images, tmp_path / "predictions.h5", options), Execution())
-    text = make_report(tmp_path, tmp_path / "r.html", data_set=run.embryos).path.read_text()
+    text = make_report(tmp_path, tmp_path / "r.html", curated=CuratedTerms(run.embryos)).path.read_text()
     answers = {}
     for group, shown in zip(index_of(text)["groups"], groups_of(text)):
         for one in shown["terms"]:
@@ -188,6 +191,15 @@ def test_without_scores_the_answers_are_those_of_the_table(run, tmp_path):
     rows = rows_of_csv(tmp_path / "predictions.csv")
     table = {(row["group"], row["term"]): row["answer"] for row in rows}
     assert answers == table and set(table.values()) == {"yes", "no", "undetermined"}
+
+
+def test_the_columns_of_a_named_data_set_are_called_as_its_user_says(run, tmp_path):
+    """The record of the run says how the columns of its own tables are called."""
+    table = tmp_path / "annotations.csv"
+    table.write_text((run.embryos / table.name).read_text().replace("term", "Begriff", 1))
+    with ExitStack() as stack:
+        named = open_run(stack, run.folder, CuratedTerms(table, columns={"term": "Begriff"}))
+        assert named.annotations == open_run(stack, run.folder).annotations != Annotations({}, {})
 
 
 ANSWER_OF = dict.fromkeys((AGREED, NEW, PREDICTED), "yes") | dict.fromkeys((MISSED, ABSENT), "no")

@@ -41,17 +41,12 @@ class Command(DocumentedCommand):
     """The base of all commands, which refuses an output path that would replace an input file."""
 
     def invoke(self, ctx):
-        """Run the command while its input files are protected from being overwritten.
-
-        Its tables are read with the names of columns that the option --columns gives.
-        """
+        """Run the command while its input files are protected from being overwritten."""
         from flyannot.files.atomic_file import protect_inputs
-        from flyannot.files.tables import set_header_words, use_header_words
         from flyannot.jobs.resources import require_address_space
 
         require_address_space()
-        with protect_inputs(self._inputs(ctx.params)), use_header_words():
-            set_header_words(ctx.params.get("columns") or ())
+        with protect_inputs(self._inputs(ctx.params)):
             return super().invoke(ctx)
 
     def _inputs(self, values):

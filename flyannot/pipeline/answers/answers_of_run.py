@@ -7,7 +7,7 @@ curated terms changed.
 import logging
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from shlex import quote
@@ -54,27 +54,29 @@ class RunAnswers:
     features: Path
     curated: CuratedTerms
 
-    def inputs(self):
-        """Return a dict for the header of the predictions: kind of input -> list of the files' digests.
+    def check(self):
+        """Check the scores before predictions are made.
 
         Raises
         ------
         InputError
             If there is no scores.json.
+        DataError
+            If it is damaged.
         """
         if not self.scores.is_file():
             raise InputError(
                 f"{self.scores} does not exist, and annotated genes get their answers from it",
                 fix="make it first: flyannot run CONFIG --step evaluate",
             )
-        digests = self.curated.digests | {"scores": [file_digest(self.scores)]}
-        previous = _read_previous(self.scores)
-        return digests | ({"predictions before": [previous.digest]} if previous.digest else {})
-
-    def check(self):
-        """Refuse scores that are missing or damaged, before predictions are made."""
-        self.inputs()
         _read_scores(self.scores)
+
+    def add_inputs(self, header, made=()):
+        """Return the Header of the predictions with the digests of the files that the answers come from."""
+        self.check()
+        inputs = header.inputs | self.curated.digests | {"scores": [file_digest(self.scores)]}
+        previous = _read_previous(self.scores).digest
+        return replace(header, inputs=inputs | ({"predictions before": [previous]} if previous else {}))
 
     def write(self, file, header):
         """Add the answers of the run to every stage range of an open predictions file.

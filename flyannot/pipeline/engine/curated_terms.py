@@ -8,7 +8,7 @@ from flyannot.base.errors import InputError, did_you_mean
 from flyannot.curation.corrections import apply_corrections, describe_changes, read_corrections
 from flyannot.dataset.folder import Annotations, read_annotations
 from flyannot.dataset.ontology import add_parent_terms, read_ontology
-from flyannot.dataset.paths import ANNOTATIONS, find_annotation_table
+from flyannot.dataset.paths import ANNOTATIONS, find_annotation_table, has_table
 from flyannot.files.digest import file_digest, table_digest
 from flyannot.terms.metrics import NOT_ANATOMY
 
@@ -20,12 +20,14 @@ class CuratedTerms:
     folder_or_table : Path of the table of annotations, or of its data set folder
         The folder may lack the table if there are corrections.
     corrections : Paths of tables of corrections
+    columns : as in `read_table`, for all tables
     roll_up : Paths of ontologies, see `read_ontology`; a gene with a term also gets its parent terms
     listed : Annotations of the table without corrections; None to read the table
     """
 
     folder_or_table: Path
     corrections: tuple = ()
+    columns: dict | None = None
     roll_up: tuple = ()
     listed: Annotations | None = None
 
@@ -33,6 +35,11 @@ class CuratedTerms:
     def table(self):
         """The Path of the table of annotations."""
         return find_annotation_table(self.folder_or_table)
+
+    @property
+    def has_tables(self):
+        """Whether the data set folder has a table of annotations, or there are corrections."""
+        return bool(self.corrections) or has_table(self.folder_or_table, ANNOTATIONS)
 
     @property
     def source(self):
@@ -94,10 +101,10 @@ class CuratedTerms:
         if annotations is None and self._lacks_table:
             annotations = Annotations({}, {})
         elif annotations is None:
-            annotations = read_annotations(self.table, known=names)
+            annotations = read_annotations(self.table, known=names, columns=self.columns)
         sentences = []
         if self.corrections:
-            corrections = read_corrections(self.corrections)
+            corrections = read_corrections(self.corrections, self.columns)
             annotations, changes = apply_corrections(annotations, corrections, self.table, names)
             files = ", ".join(path.name for path in self.corrections)
             sentences = [f"{files}: {s}" for s in describe_changes(changes)]

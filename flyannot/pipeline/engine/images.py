@@ -24,8 +24,7 @@ def read_selected_images(data_set, selection):
 def read_chosen_images(paths, selection, otherwise=None):
     """Return the images that the arguments of a command name.
 
-    Images without a stage range get the selected one, if exactly one is selected. With `--guess-stages` their
-    stage range is "", until it is guessed from the picture.
+    Images without a stage range get that of `Selection.unknown_stage`.
 
     Parameters
     ----------
@@ -33,15 +32,9 @@ def read_chosen_images(paths, selection, otherwise=None):
     selection : Selection
     otherwise : stage range of pictures without a table, if the selection decides nothing; None if not known
     """
-    only = selection.stage_range[0] if len(selection.stage_range) == 1 else None
-    is_open = selection.guess_stages and not only
-    unknown = "" if is_open else only
-    return read_named_images(
-        paths,
-        unknown if is_open or only else otherwise,
-        unknown_stage=unknown,
-        is_recursive=selection.recursive,
-    )
+    unknown = selection.unknown_stage
+    how = {"unknown_stage": unknown, "columns": selection.columns, "is_recursive": selection.recursive}
+    return read_named_images(paths, otherwise if unknown is None else unknown, **how)
 
 
 def cluster_images(images):

@@ -16,7 +16,6 @@ from flyannot.base.options import IntegerType, PathType, option, parse_option, t
 from flyannot.dataset.paths import relative_path, resolve_path
 from flyannot.files.atomic_file import write_text
 from flyannot.files.hdf5.supplied import resolve_model_path
-from flyannot.files.tables import set_header_words
 from flyannot.files.text_files import read_text, read_toml
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.options import RunOptions, Selection
@@ -84,7 +83,6 @@ def build_configuration(tables, path, settings=(), *, data_set=None, output=None
     _check_names(tables, path)
     options = _parse_tables(tables, Path(path).parent, f"{path}: ", _parse_overrides(settings))
     options["learn-dict"].settings(f"{path}: ")  # an error if the learner has no such option
-    set_header_words(options[Selection.table].columns)
     return Configuration(
         data_set or _read_path(path, tables, "data-set"),
         output or _read_path(path, tables, "output"),
@@ -135,8 +133,6 @@ def write_record(configuration):
 
 def read_record(folder):
     """Return the Configuration of the record in an output folder, or None if there is no record.
-
-    Tables of the data set are then read with the names of columns in the record.
 
     Raises
     ------

@@ -33,26 +33,25 @@ def copy_tables(configuration):
             other.unlink()
 
 
-def read_run_annotations(folder, notes=None):
-    """Read the curated terms that a run learned from, with its corrections; None if the run has no tables.
+def find_run_terms(folder):
+    """Return the CuratedTerms that a run learned from, with its corrections; their tables may be missing.
 
     folder : Path of the output folder of the run
-    notes : list that gets sentences on what the corrections changed; None for no list
     """
     tables = folder / FOLDER
     corrections = sorted(tables.glob(f"{_CORRECTIONS}*"), key=lambda path: (len(path.name), path.name))
-    if not (corrections or has_table(tables, ANNOTATIONS)):
-        return None
-    read_record(folder)  # the tables have the names of columns in the record
-    curated = CuratedTerms(tables, tuple(corrections))
-    if notes is not None:
-        notes += [f"{sentence}." for sentence in curated.changes]
-    return curated.annotations
+    record = read_record(folder)
+    columns = record.options["select"].columns if record else None
+    return CuratedTerms(tables, tuple(corrections), columns)
 
 
-def list_table_images(folder):
-    """Return (name, stage range as it is written) of every row of a table of images; [] without a table."""
+def list_table_images(curated):
+    """Return (name, stage range as it is written) of every row of a table of images; [] without a table.
+
+    curated : CuratedTerms of the folder with the table
+    """
+    folder = curated.folder_or_table
     if not has_table(folder, IMAGES):
         return []
-    rows = read_table(find_table(folder, IMAGES), ("image",), ("stage_range",))
+    rows = read_table(find_table(folder, IMAGES), ("image",), ("stage_range",), columns=curated.columns)
     return [tuple(cells[:2]) for _, cells in rows]

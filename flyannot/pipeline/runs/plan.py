@@ -12,7 +12,7 @@ from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import check_tables
-from flyannot.dataset.images import name_genes_by_file, read_named_images, select_images
+from flyannot.dataset.images import name_genes_by_file, select_images
 from flyannot.dataset.ontology import read_ontology
 from flyannot.dataset.paths import ANNOTATIONS as TABLE_OF_TERMS
 from flyannot.dataset.paths import has_table
@@ -25,6 +25,7 @@ from flyannot.images.extract import choose_stride, count_candidate_patches
 from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.curated_terms import CuratedTerms
+from flyannot.pipeline.engine.images import read_chosen_images
 from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES, StepRequest
 from flyannot.pipeline.models.loaded_model import adapted_options
@@ -187,22 +188,19 @@ def _read_tables(configuration):
     """
     folder = configuration.data_set
     select = configuration.options["select"]
-    corrections = configuration.options["train"].corrections
-    stage_ranges = select.stage_range
-    unknown_stage = stage_ranges[0] if len(stage_ranges) == 1 else "" if select.guess_stages else None
-    faults, images, annotations = check_tables(folder, unknown_stage=unknown_stage)
+    how = {"unknown_stage": select.unknown_stage, "columns": select.columns}
+    faults, images, annotations = check_tables(folder, **how)
     raise_errors(folder, faults)
-    images = images or read_named_images([folder], unknown_stage, is_recursive=select.recursive)
-    if stage_ranges and any(not image.stage_range for image in images):
-        stage_ranges = (*stage_ranges, "")
-    images = select_images(name_genes_by_file(images), views=select.view, stage_ranges=stage_ranges)
+    images = name_genes_by_file(images or read_chosen_images([folder], select))
+    images = select_images(images, views=select.view, stage_ranges=select.stage_range)
     curated = replace(_find_curated_terms(configuration), listed=annotations)
-    return RunTables(tuple(images), curated if corrections or annotations else None)
+    return RunTables(tuple(images), curated if curated.corrections or annotations else None)
 
 
 def _find_curated_terms(configuration):
     """Return the CuratedTerms of a configuration, which are not read yet."""
-    return CuratedTerms(configuration.data_set, configuration.options["train"].corrections)
+    options = configuration.options
+    return CuratedTerms(configuration.data_set, options["train"].corrections, options["select"].columns)
 
 
 def _make_plan(given, tables, stage_of=None):

@@ -70,10 +70,10 @@ def build_task(request):
     if request.is_in_run:
         (features,), (scores,) = (request.inputs[name] for name in ("features", "scores"))
         of_run = RunAnswers(scores, features, request.curated)
-        return annotate_features_task(model, features, request.out, request.options, of_run=of_run)
+        return FeaturesAnnotationTask(model, features, request.out, request.options, of_run=of_run)
     stage_ranges = request.selection.stage_range
     if len(sources) == 1 and read_unverified_kind(sources[0]) == "features":
-        return annotate_features_task(model, sources[0], request.out, request.options, stage_ranges)
+        return FeaturesAnnotationTask(model, sources[0], request.out, request.options, stage_ranges)
     images = read_images_for_model(model, sources, request.selection)
     return annotate_task(model, images, request.out, request.options, stage_ranges=stage_ranges)
 
@@ -297,8 +297,8 @@ def _map_suggestions(loaded, groups, predicted, described, pooled):
     return maps
 
 
-def annotate_features_task(model, features, out, options, stage_ranges=(), *, of_run=None):
-    """Build the task that predicts the terms of the groups of a features file.
+class FeaturesAnnotationTask(PartsTask):
+    """The task that predicts the terms of the groups of a features file.
 
     Parameters
     ----------
@@ -307,37 +307,35 @@ def annotate_features_task(model, features, out, options, stage_ranges=(), *, of
     stage_ranges : the stage ranges to annotate; () for all that the model knows
     of_run : RunAnswers, the answers that a run adds to the predictions; None outside a run
     """
-    ids = _read_term_ids(out, options)
-    with open_stored_file(model, "model") as known, open_stored_file(features, "features") as stored:
-        require_same_encoding(known, stored)
-        wanted = choose_stage_ranges([stored], stage_ranges)
-        with_terms = stage_ranges_with_terms(known)
-        groups = list_stored_images([stored], [s for s in wanted if s in with_terms])
-        inputs = {"model": [known.digest], "features": [stored.digest]}
-        header = _header(known.options, inputs, known.seed, options)
-        is_trained_on = known.inputs.get("features") == [stored.digest]
-    made_with = model, features, is_trained_on
-    read = [model, *options.ontology]
 
-    def whole_header(made=()):
-        return replace(header, inputs=header.inputs | (of_run.inputs() if of_run else {}))
+    def __init__(self, model, features, out, options, stage_ranges=(), *, of_run=None):
+        ids = _read_term_ids(out, options)
+        with open_stored_file(model, "model") as known, open_stored_file(features, "features") as stored:
+            require_same_encoding(known, stored)
+            wanted = choose_stage_ranges([stored], stage_ranges)
+            with_terms = stage_ranges_with_terms(known)
+            groups = list_stored_images([stored], [s for s in wanted if s in with_terms])
+            inputs = {"model": [known.digest], "features": [stored.digest]}
+            header = _header(known.options, inputs, known.seed, options)
+            made_with = model, features, known.inputs.get("features") == [stored.digest]
+        self._of_run = of_run
+        read = [model, *options.ontology]
+        super().__init__(
+            out,
+            partial(of_run.add_inputs, header) if of_run else header,
+            partial(build_stored_image_parts, out, header, groups, made_with, read),
+            _annotate_features,
+            [features, *read],
+            summary=summarise_predictions,
+            complete=of_run and of_run.write,
+            write_beside=partial(write_predictions_table, out, ids),
+            tables={out.with_suffix(".csv"): _NEVER_EMPTY},
+        )
 
-    def parts(share):
-        if of_run and share is None:
-            of_run.check()
-        return build_stored_image_parts(out, header, groups, made_with, read, share)
-
-    return PartsTask(
-        out,
-        whole_header,
-        parts,
-        _annotate_features,
-        [features, *read],
-        summary=summarise_predictions,
-        complete=of_run and of_run.write,
-        write_beside=partial(write_predictions_table, out, ids),
-        tables={out.with_suffix(".csv"): _NEVER_EMPTY},
-    )
+    def make_share(self, execution, share=None):
+        if self._of_run and share is None:
+            self._of_run.check()
+        return super().make_share(execution, share)
 
 
 def _annotate_features(part):

@@ -36,8 +36,9 @@ log = logging.getLogger("flyannot")
 def build_task(request):
     """Build the Task that trains models, for a StepRequest of `flyannot train`."""
     (annotations,) = request.inputs["annotations"]
-    curated = request.curated or CuratedTerms(annotations, request.options.corrections)
-    more = {"seed": request.seed, "stage_ranges": request.selection.stage_range}
+    selection = request.selection
+    curated = request.curated or CuratedTerms(annotations, request.options.corrections, selection.columns)
+    more = {"seed": request.seed, "stage_ranges": selection.stage_range}
     return ModelTask(request.inputs["features"], curated, request.out, request.options, **more)
 
 
