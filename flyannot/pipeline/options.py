@@ -176,7 +176,7 @@ class LearnOptions(Options):
         None,
         IntegerType(),
         "The number of passes over the patches.",
-        stands_for="3; 10 with other learners or variants",
+        stands_for="1; 10 with other learners or variants",
     )
     max_patches: int | str | None = option(
         None,
@@ -220,7 +220,9 @@ class LearnOptions(Options):
         """Return a copy in which `lam`, `n_epochs` and `max_patches` have defaults if none were given."""
         from flyannot.sparse.fit import default_lam  # numba would slow `--help`
 
-        n_epochs = self.n_epochs or LEARNERS[self.learner].default_n_epochs(self.settings())
+        settings = self.settings()
+        enough = 1 if getattr(settings, "variant", "") == "quick" else 0  # more predict terms no better
+        n_epochs = self.n_epochs or enough or LEARNERS[self.learner].default_n_epochs(settings)
         most = self.max_patches or ENOUGH_PATCHES
         lam = self.lam or float(default_lam(128))  # also of patches with intensity
         return replace(self, lam=lam, n_epochs=n_epochs, max_patches=most)

@@ -65,7 +65,7 @@ def test_a_second_run_finds_all_up_to_date_and_touches_nothing(own_chain):
 @pytest.mark.parametrize(
     "given, n_epochs",
     [
-        ({}, 3),
+        ({}, 1),
         ({"learner_option": {"variant": "paper"}}, 10),
         ({"learner": "ol"}, 10),
         ({"learner": "ol", "n_epochs": 2}, 2),
