@@ -16,7 +16,7 @@ from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions, sorted_patch_sizes
 from flyannot.images.sift import mirror_descriptors, normalise_descriptors
 from flyannot.sparse.coders import CODERS, gram_for
-from flyannot.sparse.coders.verified import unconverged_rows
+from flyannot.sparse.objective import unconverged_rows
 
 INEXACT = "inexact codes"  # the kind of a warning
 _PATCHES_AT_ONCE = 2_000  # a call of a coder costs as much as the codes of a hundred patches

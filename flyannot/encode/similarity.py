@@ -21,9 +21,10 @@ from flyannot.jobs.resources import limit_blas_threads
 N_AXES = 256  # more axes are no better: docs/similar.md
 _N_SPREAD = 2000  # images from which the axes are computed
 N_LEAST = 10  # patterns of a map; fewer are better shown as a list
-_PERPLEXITY = 30  # about the number of neighbours of a pattern in a map
-_N_MAP_AXES = 50  # axes from which a map is computed
-_MAP_STEPS = 250  # more steps keep no more neighbours
+_N_PULLING = 15  # nearest patterns that attract a pattern on a map
+_N_REPELLING = 256  # patterns that repel it, drawn again in each step
+_MAP_STEPS = 150  # more steps keep hardly more neighbours
+_N_AT_ONCE = 512  # patterns whose distances to all others are in memory at once
 _NO_VARIANCE = 1e-6  # relative to the largest variance; a smaller one is a rounding error
 
 
@@ -146,11 +147,11 @@ def _principal_axes(rows):
 
 
 def map_patterns(directions):
-    """Place patterns on a plane.
+    """Place patterns on a plane by t-SNE, in which a random sample of all patterns repels each pattern.
 
     Parameters
     ----------
-    directions : float array (n_patterns, n_axes), such as the groups of an ImageIndex
+    directions : float array (n_patterns, n_axes) of rows of length 1, such as the groups of an ImageIndex
 
     Returns
     -------
@@ -159,37 +160,50 @@ def map_patterns(directions):
 
     Source
     ------
-    van der Maaten, JMLR 2014 (Barnes-Hut t-SNE), by scikit-learn, initialised by two principal axes.
+    van der Maaten and Hinton, JMLR 2008, initialised by the first two axes.
     """
-    from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits
-
     n_patterns = len(directions)
-    with threadpool_limits(limits=1):  # the order of sums changes their bits
-        axes = _principal(directions.astype(np.float64), _N_MAP_AXES)
-        start = np.zeros((len(axes), 2), np.float32)  # the first two axes, small
-        start[:, : axes.shape[1]] = axes[:, :2]
-        start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
-        learned = TSNE(
-            perplexity=min(_PERPLEXITY, (n_patterns - 1) / 3),
-            init=start,
-            random_state=0,
-            max_iter=_MAP_STEPS,
-            learning_rate=n_patterns / 4,
-            early_exaggeration=1.0,  # none; exaggeration and a smaller angle keep no more neighbours
-            angle=1.0,
-        )
-        places = _principal(learned.fit_transform(axes.astype(np.float32)).astype(np.float64), 2)
+    rng = np.random.default_rng(0)
+    places = np.pad(directions, ((0, 0), (0, 1)))[:, :2].astype(np.float32)
+    places *= 1e-4 / max(np.abs(places).max(), 1e-12)
+    move = 0
+    with limit_blas_threads():  # the order of sums changes their bits
+        nearest, weights = _weigh_nearest(directions)
+        for step in range(_MAP_STEPS):
+            apart = places[nearest] - places[:, None]
+            pulls = weights * apart / (1 + (apart**2).sum(axis=2, keepdims=True))
+            back = [np.bincount(nearest.ravel(), one.ravel(), n_patterns) for one in np.moveaxis(pulls, 2, 0)]
+            some = places[rng.permutation(n_patterns)[:_N_REPELLING]]
+            squares = (places**2).sum(axis=1)[:, None] + (some**2).sum(axis=1) - 2 * places @ some.T
+            kernel = 1 / (1 + np.maximum(squares, 0))
+            scale = n_patterns / (kernel.sum() - len(some))  # without each pattern itself
+            kernel *= kernel
+            pushes = scale * (places * kernel.sum(axis=1, keepdims=True) - kernel @ some)
+            early = 4 if step < _MAP_STEPS / 3 else 1  # pulls are exaggerated at first
+            move = move / 2 + early * (pulls.sum(axis=1) - np.transpose(back)) + pushes
+            places = (places + move).astype(np.float32)
+        U, spread, _ = np.linalg.svd(places - places.mean(axis=0), full_matrices=False)
+    places = U * spread
     low, high = places.min(axis=0), places.max(axis=0)
     return (places - low) / np.where(high > low, high - low, 1)
 
 
-def _principal(rows, n_axes):
-    """Return the coordinates of rows along their `n_axes` axes of largest variance.
+def _weigh_nearest(directions):
+    """Find the nearest patterns of each pattern, at most _N_PULLING, and their weights for `map_patterns`.
 
-    The sign of each axis is set so that rounding does not change it.
+    Returns
+    -------
+    nearest : int array (n_patterns, n)
+    weights : float32 array (n_patterns, n, 1), larger for nearer patterns; the sum for a pattern is 1/2
     """
-    centred = rows - rows.mean(axis=0)
-    U, spread, axes = np.linalg.svd(centred, full_matrices=False)
-    signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])
-    return (U * (spread * signs))[:, :n_axes]
+    n = min(_N_PULLING, len(directions) - 1)
+    nearest = []
+    weights = []
+    for start in range(0, len(directions), _N_AT_ONCE):
+        far = np.maximum(1 - directions[start : start + _N_AT_ONCE] @ directions.T, 0)
+        np.fill_diagonal(far[:, start:], np.inf)
+        nearest.append(np.argpartition(far, n - 1, axis=1)[:, :n])
+        far = np.take_along_axis(far, nearest[-1], axis=1)
+        weights.append(np.exp(-2 * far / np.maximum(far.mean(axis=1, keepdims=True), 1e-12)))
+    joined = np.concatenate(weights)[:, :, None]
+    return np.concatenate(nearest), (joined / joined.sum(axis=1, keepdims=True) / 2).astype(np.float32)

@@ -9,7 +9,7 @@ from flyannot.files.hdf5.reading import keep_files_open, read_image_metadata
 from flyannot.images.geometry import resize_image
 from flyannot.images.shown import encode_jpeg
 from flyannot.jobs.executor import map_ordered
-from flyannot.pipeline.engine.inputs import is_imported, read_described_patches
+from flyannot.pipeline.engine.inputs import is_imported
 from flyannot.pipeline.pictures.stored_pictures import grey_levels
 from flyannot.report.drawing import to_data_url
 from flyannot.report.templates import render
@@ -63,11 +63,7 @@ def find_most_used_atoms(run, stage_range):
     columns = read_image_metadata(features, stage_range)
     rows = {name: row for row, name in enumerate(described.read_array(stage_range, "image"))}
 
-    @lru_cache(maxsize=128)
-    def read_grey(image):
-        """Return the grey levels of an image; the last 128 stay in memory."""
-        return grey_levels(run.pictures.find(stage_range, columns, image))
-
+    read_grey = lru_cache(128)(lambda image: grey_levels(run.pictures.find(stage_range, columns, image)))
     shown = []
     with keep_files_open(run.image_files):
         for atom in np.argsort(-strongest.sum(axis=0), kind="stable")[:_N_ATOMS].tolist():
@@ -116,9 +112,11 @@ def _cut_patch(grey, described, stage_range, image, patch):
     -------
     uint8 array (_PATCH_PX, _PATCH_PX)
     """
-    patches = next(read_described_patches(described, stage_range, image, image + 1))
-    side = int(patches.patch_px[patch])
-    corner = np.rint(patches.centres_px[patch] - side / 2).astype(int)
+    row = int(described.read_array(stage_range, "first", image, image + 1)[0]) + patch
+    side, centre = (
+        described.read_array(stage_range, name, row, row + 1)[0] for name in ("patch_px", "centres_px")
+    )
+    corner = np.rint(centre - side / 2).astype(int)
     top, left = np.clip(corner, 0, np.array(grey.shape) - side)  # a step may have moved the patch
     scaled = resize_image(grey[top : top + side, left : left + side], (_PATCH_PX, _PATCH_PX))
     return np.rint(scaled).astype(np.uint8)

@@ -15,7 +15,7 @@ def trace_outline(mask):
     contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     corners = cv2.approxPolyDP(contours[0], 0.7, closed=True)[:, 0]
     places = 100 * (corners + 0.5) / mask.shape[::-1]  # per cent of the width and of the height
-    return f"polygon({','.join(f'{x:.1f}% {y:.1f}%' for x, y in places)})"
+    return f"polygon({','.join(['%.1f%% %.1f%%'] * len(places)) % tuple(places.ravel().tolist())})"
 
 
 def to_data_url(jpeg_bytes):

@@ -15,7 +15,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from glob import escape
 from itertools import chain
 from urllib.parse import urlencode
@@ -39,7 +39,7 @@ from flyannot.report.groups import ABSENT
 from flyannot.report.nearest import draw_map, draw_thumbnail
 from flyannot.report.templates import read_template, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
-from flyannot.terms.answers import YES
+from flyannot.terms.answers import EVIDENCE, YES
 from flyannot.terms.explain import CELL_PX
 from flyannot.terms.metrics import NOT_ANATOMY
 from flyannot.terms.unlikeness import UNLIKE_WORDS
@@ -211,10 +211,17 @@ def _render_group(entry, images, ids):
         entry=entry,
         images=images,
         ids={term.term: ids.link(entry.stage_range, term.term) for term in entry.terms},
+        evidence={one.term: _render_evidence(*map(vars(one.answer).get, EVIDENCE)) for one in entry.terms},
         link=f"#{urlencode({'open': f'{entry.stage_range}.{entry.name}'})}",
         flybase=gene_link(entry.fbgn),
         n_hidden=n_minor if n_minor < len(entry.terms) else 0,
     )
+
+
+@lru_cache(maxsize=4096)  # the same for all groups of a stage range
+def _render_evidence(*values):
+    """Render how far to trust a term as HTML, from the values of EVIDENCE."""
+    return render("evidence.html", term=dict(zip(EVIDENCE, values)))
 
 
 def _write_chunk(folder, number, html):

@@ -21,7 +21,8 @@ def read_template(name):
 
 def read_all_templates():
     """Return a list of the texts of all template files; if one changes, pages count as outdated."""
-    return [read_template(name) for name in _environment().list_templates()]
+    folder = files("flyannot.report") / "templates"
+    return [read_template(name) for name in sorted(path.name for path in folder.iterdir())]
 
 
 @cache

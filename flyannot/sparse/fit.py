@@ -7,7 +7,6 @@ import numpy as np
 
 from flyannot.base.errors import DataError
 from flyannot.sparse.coders import find_coder
-from flyannot.sparse.missing_values import split_by_missing_pattern
 from flyannot.sparse.objective import duality_gap, objective
 
 EVALUATED_SAMPLES = 2000  # exact codes of all samples would take as long as an epoch
@@ -246,6 +245,8 @@ def evaluate_epoch(X, evaluated, learner, epoch, seconds):
     -------
     record : EpochRecord
     """
+    from flyannot.sparse.missing_values import split_by_missing_pattern  # imports slowly
+
     Z = learner.codes()
     D = np.asarray(learner.D, np.float64)
     stored, exact, gaps = np.zeros((3, len(evaluated)))

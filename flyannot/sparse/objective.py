@@ -12,10 +12,10 @@ All functions process the samples in blocks, so that memory stays bounded.
 """
 
 import numpy as np
-import scipy.sparse as sp
 
 from flyannot.base.options import FloatType, require_number
 
+FINEST_TOL = 32 * np.finfo(np.float64).eps  # smaller gaps are rounding
 _BLOCK = 2048  # samples in a block: 16 MB of correlations at 1,000 atoms
 
 
@@ -72,6 +72,16 @@ def duality_gap(X, D, Z, lam, *, positive=False):
     return gaps
 
 
+def unconverged_rows(gaps, tol):
+    """Return the indices of the codes whose gaps are above tol or nan, an int array.
+
+    If tol is smaller than rounding errors, these take its place.
+
+    gaps : float64 array (n_samples,), as fractions of 1/2 |x|^2
+    """
+    return np.flatnonzero(~(gaps <= max(tol, FINEST_TOL)))
+
+
 def _iterate_blocks(X, D, Z):
     """Yield blocks of `_BLOCK` samples in float64, so that memory stays bounded.
 
@@ -86,6 +96,8 @@ def _iterate_blocks(X, D, Z):
     Z : CSR matrix (n_rows, n_atoms)
     R : float64 array (n_rows, n_features), the residuals X - Z D
     """
+    import scipy.sparse as sp  # imports slowly
+
     D = np.asarray(D, np.float64)
     Z = sp.csr_matrix(Z) if not sp.issparse(Z) else Z.tocsr()
     for start in range(0, len(X), _BLOCK):

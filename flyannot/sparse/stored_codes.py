@@ -8,7 +8,6 @@ n_samples times n_atoms.  Within a code the atoms are in the order in which the 
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from flyannot.sparse.objective import validate_lam
 
@@ -121,6 +120,8 @@ class CodeStore:
 
     def as_csr(self):
         """Return the codes in `now` as a CSR matrix (n_samples, n_atoms) with sorted indices."""
+        import scipy.sparse as sp  # imports slowly
+
         codes = _sort_by_sample(self.now)
         arrays = codes.value, codes.atom.astype(np.int32), np.append(codes.start, len(codes.atom))
         Z = sp.csr_matrix(arrays, shape=(len(codes.size), self._n_atoms))

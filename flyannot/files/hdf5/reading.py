@@ -7,7 +7,7 @@ are read.
 
 import os
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from threading import local
@@ -285,19 +285,24 @@ def open_stored_file(path, kind=None, *, digest=None):
     """
     path = Path(path)
     _require_hdf5(path, kind)
-    identity = _file_identity(path)
-    try:
-        file = open_hdf5(path)
-    except OSError as error:
-        raise damaged_file_error(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
-    with file:
-        stored = _validate(file, path, kind, identity)
+    stored = _check_file(path, kind, _file_identity(path))
     if digest is not None and stored.digest != digest:
         raise DataError(
             f"{path} was replaced while this ran: its digest is {stored.digest[:12]}, not {digest[:12]}",
             fix="run the same command again",
         )
     yield stored
+
+
+@lru_cache(maxsize=64)
+def _check_file(path, kind, identity):
+    """Open and check a file once, and return its `StoredFile`; the parameters are as in `_validate`."""
+    try:
+        file = open_hdf5(path)
+    except OSError as error:
+        raise damaged_file_error(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
+    with file:
+        return _validate(file, path, kind, identity)
 
 
 def verify_stored_file(path, progress=lambda done, total, unit: None, *, each=map):

@@ -11,7 +11,8 @@ import numpy as np
 from flyannot.sparse.coders.blocks import Codes, replace_rows, solve_in_blocks
 from flyannot.sparse.coders.cd_kernels import encode_rows, round_gram
 from flyannot.sparse.coders.cd_support import DEPENDENT, Support, WorkingSet
-from flyannot.sparse.coders.verified import Coder, compute_gaps, unconverged_rows
+from flyannot.sparse.coders.verified import Coder, compute_gaps
+from flyannot.sparse.objective import unconverged_rows
 from flyannot.sparse.simd.gram_rows import mirrored_index
 from flyannot.sparse.simd.product import gram_matrix, pack_columns
 from flyannot.sparse.simd.vectors import CHUNK, LANES, aligned_zeros, round_up

@@ -15,7 +15,7 @@ import numpy as np
 
 from flyannot.sparse.coders.blocks import Codes, LassoProblem, replace_rows, solve_in_blocks
 from flyannot.sparse.coders.cd import encode as encode_by_cd
-from flyannot.sparse.coders.verified import Coder, unconverged_rows
+from flyannot.sparse.coders.verified import Coder
 from flyannot.sparse.kernels import (
     MAXIMA,
     SUMS,
@@ -27,6 +27,7 @@ from flyannot.sparse.kernels import (
     kernel,
     read_start_code,
 )
+from flyannot.sparse.objective import unconverged_rows
 from flyannot.sparse.simd.product import gram_matrix, pack_columns
 
 CHUNK = 64  # atoms whose largest |q| is stored, so that a search for the largest skips most of q

@@ -54,11 +54,10 @@ from flyannot.sparse.kernels import (
     kernel,
     soft_threshold,
 )
-from flyannot.sparse.objective import duality_gap, objective
+from flyannot.sparse.objective import FINEST_TOL, duality_gap, objective, unconverged_rows
 from flyannot.sparse.simd.product import as_read_only
 
 TRUSTED_MODULES = {f"flyannot.sparse.coders.{name}" for name in ("cd", "feature_sign", "siso")}
-_FINEST_TOL = 32 * np.finfo(np.float64).eps  # smaller gaps are rounding
 _LARGEST_UNSCALED = 2.0**20  # norms from its inverse up to it are not scaled
 _PASSES = 200  # most passes over all atoms in coordinate descent
 _SUPPORT_PASSES = 50  # most passes over the support between two passes over all atoms
@@ -253,16 +252,6 @@ class Coder:
         return Codes(replace_rows(Z, rows[taken], better[np.flatnonzero(taken)]), gaps)
 
 
-def unconverged_rows(gaps, tol):
-    """Return the indices of the codes whose gaps are above tol or nan, an int array.
-
-    If tol is smaller than rounding errors, these take its place.
-
-    gaps : float64 array (n_samples,), as fractions of 1/2 |x|^2
-    """
-    return np.flatnonzero(~(gaps <= max(tol, _FINEST_TOL)))
-
-
 def compute_gaps(found, samples, lam, tol, *, positive=False):
     """Measure the duality gaps that are not known to be within tol, over all atoms, and return Codes.
 
@@ -329,7 +318,7 @@ def _is_contradicted(found, samples, lam, tol, rows, *, positive):
     longest = float(norms.max(initial=0))
     rounding = product_rounding_error(X.shape[1], D.dtype) * longest
     for i in rows:
-        if not gaps[i] <= max(tol, _FINEST_TOL):
+        if not gaps[i] <= max(tol, FINEST_TOL):
             continue
         code = slice(Z.indptr[i], Z.indptr[i + 1])
         half = 0.5 * float(squares[i])
@@ -342,7 +331,7 @@ def _is_contradicted(found, samples, lam, tol, rows, *, positive):
         mass = l1 * longest
         largest = max(lam, largest - rounding * (math.sqrt(2 * half) + mass))
         least = _least_gap(rest, float(r @ X[i]), l1, largest, lam)
-        most = (1 + _GAP_ROUNDING) * gaps[i] * half + _FINEST_TOL * (half + mass * mass)
+        most = (1 + _GAP_ROUNDING) * gaps[i] * half + FINEST_TOL * (half + mass * mass)
         is_no_worse_than_none = 0.5 * rest + lam * l1 <= (1 + _GAP_ROUNDING) * half
         if not (is_no_worse_than_none and least <= most):
             return True
