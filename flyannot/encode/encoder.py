@@ -16,7 +16,6 @@ from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions, sorted_patch_sizes
 from flyannot.images.sift import mirror_descriptors, normalise_descriptors
 from flyannot.sparse.coders import CODERS, gram_for
-from flyannot.sparse.coders.verified import unconverged_rows
 
 INEXACT = "inexact codes"  # the kind of a warning
 _PATCHES_AT_ONCE = 2_000  # a call of a coder costs as much as the codes of a hundred patches
@@ -85,6 +84,9 @@ class Encoder:
         DataError
             If the dictionary was not learned from patches of these sizes.
         """
+        # SciPy's sparse matrices take 0.4 s to import, and `extract` needs none.
+        from flyannot.sparse.coders.verified import unconverged_rows
+
         sides = sorted_patch_sizes(self.extract.patch_px)
         tol = self.pool.tol
         if not all(np.isin(described.patch_px, sides).all() for described, _ in described_and_views):
