@@ -150,16 +150,10 @@ class Axis(NamedTuple):
 def name_axes(sizes, channel_names=()):
     """Return an Axis for each (letter, size), such as ("Z", 5), in the order of a file.
 
-    channel_names : names of the channels, which count only if there is one for each
+    sizes : list of pairs; channel_names : names of the channels, which count only if there is one for each
     """
-    return [
-        Axis(
-            AXIS_NAMES.get(letter, letter.lower()),
-            int(n),
-            channel_names if letter == "C" and len(channel_names) == n else (),
-        )
-        for letter, n in sizes
-    ]
+    names = {"C": channel_names} if len(channel_names) == dict(sizes).get("C") else {}
+    return [Axis(AXIS_NAMES.get(d, d.lower()), int(n), names.get(d, ())) for d, n in sizes]
 
 
 def choose_plane(path, axes, planes, *, is_complete=True):

@@ -15,7 +15,7 @@ import numpy as np
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.files.text_files import open_regular_file
 from flyannot.images.address import split_address, split_rotation
-from flyannot.images.geometry import STANDARD_PX, resize_to_fit
+from flyannot.images.geometry import STANDARD_PX, load_opencv, resize_to_fit
 from flyannot.images.grey_levels import separate_stain, to_grey
 from flyannot.images.image_file import decode_plane, explain_decoding_errors
 from flyannot.images.pattern import measure_unevenness, redraw_as_pattern
@@ -202,7 +202,7 @@ class Embryo:
         ignored |= {PORTRAIT} if self._is_cut_out else set()
         of_picture = (warning for warning in self._warnings if warning.kind not in ignored)
         drawn = redraw_as_pattern(grey) if options.channel == "pattern" else grey
-        shown = np.rint(self._frame("own", pose, is_mirrored)).astype(np.uint8)
+        shown = load_opencv().convertScaleAbs(self._frame("own", pose, is_mirrored))  # rounds to bytes
         return EmbryoView(drawn, (*standard_warnings(grey), *of_picture, *why_not), shown)
 
     @cached_property

@@ -32,7 +32,7 @@ class DescribedPatches:
     descriptors: np.ndarray
     centres_px: np.ndarray
     patch_px: np.ndarray
-    n_candidates: int = 0  # patches before those of little contrast were dropped
+    n_candidates: int = 0
 
 
 def describe_patches(grey, options):
@@ -56,12 +56,8 @@ def describe_patches(grey, options):
     if shrinking > 1:
         grey = resize_image(grey, tuple(length // shrinking for length in grey.shape[::-1]))
     of_sides = [_describe_side(grey, side, options) for side in sorted_patch_sizes(options.patch_px)]
-    return DescribedPatches(
-        np.concatenate([one.descriptors for one in of_sides]),
-        np.concatenate([one.centres_px for one in of_sides]),
-        np.concatenate([one.patch_px for one in of_sides]),
-        sum(one.n_candidates for one in of_sides),
-    )
+    arrays = zip(*((one.descriptors, one.centres_px, one.patch_px) for one in of_sides))
+    return DescribedPatches(*map(np.concatenate, arrays), sum(one.n_candidates for one in of_sides))
 
 
 def _describe_side(grey, side, options):
@@ -83,10 +79,9 @@ def _describe_side(grey, side, options):
     if options.intensity:
         intensity = intensity_features(grey, corners, small_px, options.intensity, std=std[kept])
         descriptors = np.hstack([descriptors, intensity])
+    centres_px = shrinking * patch_centres(corners, small_px)
     sides_px = np.full(len(corners), side, np.uint16)
-    return DescribedPatches(
-        descriptors, shrinking * patch_centres(corners, small_px), sides_px, len(candidates)
-    )
+    return DescribedPatches(descriptors, centres_px, sides_px, len(candidates))
 
 
 def count_candidate_patches(options):

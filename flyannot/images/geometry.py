@@ -117,13 +117,13 @@ def resize_to_fit(picture, size_px):
     inner = _centred_length(size[0] * scale, height), _centred_length(size[1] * scale, width)
     picture = picture.astype(np.float32) if inner == size else resize_image(picture, inner[::-1])
     if inner == (height, width):
-        return np.clip(picture, 0, WHITE)
+        return np.clip(picture, 0, WHITE, out=picture)
     framed = np.empty((height, width, *picture.shape[2:]), np.float32)
     framed[:] = np.median(border_values(picture), axis=0)
     top = (height - inner[0]) // 2
     left = (width - inner[1]) // 2
     framed[top : top + inner[0], left : left + inner[1]] = picture
-    return np.clip(framed, 0, WHITE)
+    return np.clip(framed, 0, WHITE, out=framed)
 
 
 def _centred_length(length, outer):

@@ -14,16 +14,8 @@ MAX_FLOAT_PIXELS = 12_000_000  # larger pictures of more than 8 bits are rounded
 _STRIP_PIXELS = 2**20  # pixels of a large picture that are converted at once
 _MOST_OF_UNIT_RANGE = 2.0  # the largest float of a picture from 0 to 1 that interpolation took past 1
 _KNOWN_KINDS = "buif"  # of NumPy's types: bool, whole numbers, floats
-# The steps that turn a picture upright, for each orientation: transpose, reverse rows, reverse columns.
-_UPRIGHT = {
-    2: (False, False, True),
-    3: (False, True, True),
-    4: (False, True, False),
-    5: (True, False, False),
-    6: (True, False, True),
-    7: (True, True, True),
-    8: (True, True, False),
-}
+# Whether an orientation is turned upright by transposing, by reversing rows, and by reversing columns.
+_UPRIGHT = {2: (0, 0, 1), 3: (0, 1, 1), 4: (0, 1, 0), 5: (1, 0, 0), 6: (1, 0, 1), 7: (1, 1, 1), 8: (1, 1, 0)}
 
 
 def normalise(path, plane):
@@ -222,8 +214,7 @@ def _lay_on_white(colours, alpha, is_premultiplied):
 
 def _upright(picture, orientation):
     """Turn a picture upright, from its EXIF or TIFF orientation."""
-    transposes, reverses_rows, reverses_columns = _UPRIGHT.get(orientation, (False, False, False))
-    if transposes:
-        picture = picture.swapaxes(0, 1)
+    transposes, reverses_rows, reverses_columns = _UPRIGHT.get(orientation, (0, 0, 0))
+    picture = picture.swapaxes(0, 1) if transposes else picture
     picture = picture[:: -1 if reverses_rows else 1, :: -1 if reverses_columns else 1]
     return np.ascontiguousarray(picture)

@@ -111,11 +111,8 @@ class ExtractOptions(Options):
                 fix = f"add --register axis, or leave out {option_name}"
                 raise InputError(f"{reason} by --register axis", fix=fix)
         for name, least, lengths in (("patch", 4, self.patch_px), ("stride", 1, [self.stride_px or 16])):
-            whole = least * self.shrinking
-            if wrong := [px for px in lengths if px % whole]:
-                what = (
-                    f"with --scale {self.scale}, --{name}-px must be a multiple of {whole}, and is {wrong[0]}"
-                )
+            if any(px % (least * self.shrinking) for px in lengths):
+                what = f"--{name}-px must be a multiple of {least * self.shrinking} with --scale {self.scale}"
                 raise InputError(what, fix=f"choose such a --{name}-px, or a larger --scale")
         axes = [plane.partition("=")[0] for plane in self.plane]
         twice = next((axis for axis in axes if axes.count(axis) > 1), None)

@@ -12,7 +12,7 @@ import numpy as np
 
 from flyannot.images import registration
 from flyannot.images.geometry import load_opencv, resize_image
-from flyannot.images.grey_levels import LUMA
+from flyannot.images.grey_levels import to_grey
 from flyannot.images.quality import SEVERAL_EMBRYOS, UNCLEAR, picture_warnings
 from flyannot.images.registration import dilate_mask, label_connected_parts
 
@@ -130,7 +130,7 @@ def _foreground_masks(picture):
     height, width = picture.shape[:2]
     scale = min(1.0, _WORK_PX / max(height, width))
     small = resize_image(picture, (max(1, round(width * scale)), max(1, round(height * scale))))
-    background = registration.off_background(small if small.ndim == 2 else small @ LUMA)
+    background = registration.off_background(to_grey(small))
     opened = registration.foreground_mask(*background, _CLOSED_PX, _OPENED_PX)
     parts, areas = label_connected_parts(opened)
     return [parts == k for k, area in enumerate(areas, 1) if area >= _LEAST_PIXELS]

@@ -176,8 +176,7 @@ def _find_bodies(grey):
     down = np.linspace(top - bottom, bottom - top, grey.shape[0], dtype=np.float32) / 2
     off = np.abs(grey - (left + right + top + bottom) / 4 - across - down[:, None])
     least = max(_STEP, _NOISES * 1.4826 * _upper_median(border_values(off)))
-    margin = (2, 2, 2, 2)
-    stands_out = cv2.copyMakeBorder((off > least).astype(np.uint8), *margin, cv2.BORDER_CONSTANT, value=0)
+    stands_out = cv2.copyMakeBorder((off > least).view(np.uint8), 2, 2, 2, 2, cv2.BORDER_CONSTANT, value=0)
     closed = cv2.morphologyEx(stands_out, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
     bodies = fill_holes(closed)
     inside = off[bodies[2:-2, 2:-2] > 0]

@@ -22,7 +22,7 @@ def draw_shown(view):
 
 def find_shown_outline(view):
     """Return the pixels inside the outline of the embryo of an EmbryoView, a bool array."""
-    return find_outline(to_grey(view.shown).astype(float))
+    return find_outline(to_grey(view.shown))
 
 
 def encode_jpeg(pixels):

@@ -100,7 +100,7 @@ def _scene(path, tiff, series, used_bits):
         _require_whole(path, series.pages[n_pages - 1])
         return _read_page(path, series.pages[number], chosen, tiff.pages.first, used_bits)
 
-    axes = [*name_axes(zip(outer, shape)), *_sample_axis(page)]
+    axes = [*name_axes([*zip(outer, shape)]), *_sample_axis(page)]
     return Scene(_series_name(series.name), axes, _size(page), _pixel_bytes(page), read)
 
 

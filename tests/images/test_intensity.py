@@ -77,8 +77,11 @@ def test_a_scale_describes_the_shrunk_picture_by_smaller_patches_at_the_same_pla
 
 @pytest.mark.parametrize(
     "options, why",
-    [({"patch_px": (16, 24)}, "a multiple of 16, and is 24"), ({"stride_px": 6}, "of 4, and is 6")],
+    [
+        ({"patch_px": (16, 24)}, "--patch-px must be a multiple of 16"),
+        ({"stride_px": 6}, "--stride-px must be a multiple of 4"),
+    ],
 )
 def test_patches_that_cannot_be_shrunk_are_refused(options, why):
-    with pytest.raises(InputError, match=f"with --scale 1/4, .*{why}"):
+    with pytest.raises(InputError, match=f"{why} with --scale 1/4"):
         ExtractOptions(**options, scale="1/4")

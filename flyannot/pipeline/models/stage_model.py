@@ -87,14 +87,18 @@ class RatedEmbryo(Embryo):
         X = normalise_features(features, loaded.classify.normalisation)
         return log_odds(loaded.model, X)[0], ""
 
-    def draw(self, options, *, is_rated):
-        """Return the ShownPicture for some ExtractOptions; one JPEG is made for all that turn it alike.
+    def draw(self, view, options, *, is_rated):
+        """Return the ShownPicture of an EmbryoView; one JPEG is made for all views that are turned alike.
 
+        Parameters
+        ----------
+        view : EmbryoView
+        options : ExtractOptions of the view
         is_rated : whether the unevenness and the stage odds of the embryo are stored with it
         """
         turned = options.register, options.orient
         if turned not in self._drawn:
-            self._drawn[turned] = draw_shown(self.view(options))
+            self._drawn[turned] = draw_shown(view)
         shown = self._drawn[turned]
         if not is_rated:
             return shown

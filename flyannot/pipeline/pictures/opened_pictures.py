@@ -248,7 +248,7 @@ def _take(use, image, embryo, digest):
     output, more = use.take(image, view)
     if is_rated and not image.stage_is_guessed:
         warnings += embryo.stage_warnings(image.stage_range)
-    shown = embryo.draw(use.extract, is_rated=is_rated) if use.is_shown else None
+    shown = embryo.draw(view, use.extract, is_rated=is_rated) if use.is_shown else None
     return PictureRow(image, digest, output, (*warnings, *more), shown)
 
 

@@ -31,10 +31,7 @@ class StoredPictures:
     def find(self, stage_range, columns, i):
         """Return the ShownPicture of the i-th image in a dict of columns, or None if no file has it."""
         place = self._find_place(stage_range, columns, i)
-        if place is None:
-            return None
-        stored, row = place
-        return read_picture_row(stored, stage_range, row)
+        return None if place is None else read_picture_row(place[0], stage_range, place[1])
 
     def has(self, stage_range, columns, i):
         """Return whether a file has the picture of the i-th image in a dict of columns."""
