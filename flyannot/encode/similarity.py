@@ -197,8 +197,7 @@ def _weigh_nearest(directions):
     weights : float32 array (n_patterns, n, 1), larger for nearer patterns; the sum for a pattern is 1/2
     """
     n = min(_N_PULLING, len(directions) - 1)
-    nearest = []
-    weights = []
+    nearest, weights = [], []
     for start in range(0, len(directions), _N_AT_ONCE):
         far = np.maximum(1 - directions[start : start + _N_AT_ONCE] @ directions.T, 0)
         np.fill_diagonal(far[:, start:], np.inf)

@@ -113,9 +113,8 @@ def _cut_patch(grey, described, stage_range, image, patch):
     uint8 array (_PATCH_PX, _PATCH_PX)
     """
     row = int(described.read_array(stage_range, "first", image, image + 1)[0]) + patch
-    side, centre = (
-        described.read_array(stage_range, name, row, row + 1)[0] for name in ("patch_px", "centres_px")
-    )
+    side = int(described.read_array(stage_range, "patch_px", row, row + 1)[0])
+    centre = described.read_array(stage_range, "centres_px", row, row + 1)[0]
     corner = np.rint(centre - side / 2).astype(int)
     top, left = np.clip(corner, 0, np.array(grey.shape) - side)  # a step may have moved the patch
     scaled = resize_image(grey[top : top + side, left : left + side], (_PATCH_PX, _PATCH_PX))

@@ -11,12 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.encode.groups import group_images
-from flyannot.encode.similarity import (
-    N_LEAST,
-    find_most_similar,
-    map_patterns,
-    order_farthest_first,
-)
+from flyannot.encode.similarity import N_LEAST, find_most_similar, map_patterns, order_farthest_first
 from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.images.shown import decode_jpeg, encode_jpeg
 from flyannot.results.similar import read_image_index

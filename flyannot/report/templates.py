@@ -21,8 +21,8 @@ def read_template(name):
 
 def read_all_templates():
     """Return a list of the texts of all template files; if one changes, pages count as outdated."""
-    folder = files("flyannot.report") / "templates"
-    return [read_template(name) for name in sorted(path.name for path in folder.iterdir())]
+    paths = (files("flyannot.report") / "templates").iterdir()
+    return [read_template(name) for name in sorted(path.name for path in paths)]
 
 
 @cache

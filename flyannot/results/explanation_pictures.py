@@ -88,12 +88,7 @@ def _table_rows(explanation, names):
 def _picture_stems(explanation):
     """Yield the name of the picture of each image of a GroupExplanation, without its suffix."""
     for number, image in enumerate(explanation.images, 1):
-        parts = (
-            explanation.gene or image.name,
-            explanation.stage_range,
-            explanation.term,
-            str(number),
-        )
+        parts = (explanation.gene or image.name, explanation.stage_range, explanation.term, str(number))
         yield "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.")[:60] or "x" for part in parts)
 
 

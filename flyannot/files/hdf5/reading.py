@@ -19,12 +19,7 @@ from flyannot.base.errors import DataError, InputError
 from flyannot.base.quality_warnings import parse_warnings
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.hdf5.header import content_digest, image_digest, read_header, read_kind
-from flyannot.files.hdf5.layout import (
-    examine_layout,
-    is_hdf5,
-    open_hdf5,
-    read_rows,
-)
+from flyannot.files.hdf5.layout import examine_layout, is_hdf5, open_hdf5, read_rows
 from flyannot.files.hdf5.schema import (
     COMMAND_BY_KIND,
     IMAGE_COLUMNS,
