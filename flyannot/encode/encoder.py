@@ -85,8 +85,6 @@ class Encoder:
         DataError
             If the dictionary was not learned from patches of these sizes.
         """
-        # SciPy's sparse matrices take 0.4 s to import, and `extract` needs none.
-
         sides = sorted_patch_sizes(self.extract.patch_px)
         tol = self.pool.tol
         if not all(np.isin(described.patch_px, sides).all() for described, _ in described_and_views):

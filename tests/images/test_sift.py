@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from benchmarks.references.other_programs import compute, keypoints
+from benchmarks.references.usual_way import compute, keypoints
 from flyannot.base.errors import DataError
 from flyannot.images.patches import patch_corners
 from flyannot.images.sift import dense_sift, mirror_descriptors, normalise_descriptors
