@@ -84,7 +84,7 @@ WIDE = 999 * "\U0001f600"  # such a letter takes four bytes of memory, and so do
 PIECES = (",", "x", '"', '"\n', "\n", "\0", "a\n", "a,b,c\n", "a,b,4-6\n", "%x,b,4-6\n", HEAD)
 PIECES += (997 * "," + "\n",)
 CSV = repeats(*PIECES, head=HEAD) | repeats("cccc\n", head=HEAD + 'a,"b,4-6\n')
-CSV |= repeats("%x,", head=HEAD[:-1]) | {"utf-32": lambda n: (HEAD + "," * (n * MB // 4)).encode("utf-32")}
+CSV |= repeats("%x,", head=HEAD[:-1]) | {"utf-16": lambda n: (HEAD + "," * (n * MB // 2)).encode("utf-16")}
 WIDE_CSV = repeats(f"{WIDE}%x,b,4-6\n", head=HEAD, size_mb=3)
 TERMS = "gene,stage_range,term\n"
 TERMS = repeats("a,4-6,b\n", "a,4-6,%x\n", f"a,4-6,{9999 * '%x;'}\n", head=TERMS, size_mb=2)

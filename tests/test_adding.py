@@ -169,7 +169,7 @@ def test_pool_mends_what_a_coder_that_lies_returns_and_names_it(dummies, flyanno
     flyannot("learn-dict descriptors.h5 -o d.h5 --n-atoms 8 --n-epochs 1", code=0)
     flyannot("pool descriptors.h5 d.h5 -o honest.h5 --tol 1e-8", code=0)
     monkeypatch.setitem(CODERS.import_paths, "dummy", "dummies:liar")
-    with pytest.warns(WrongCodesWarning, match="the coder dummies:liar returned wrong duality gaps"):
+    with pytest.warns(WrongCodesWarning, match="the coder liar returned wrong duality gaps"):
         flyannot("pool descriptors.h5 d.h5 -o mended.h5 --tol 1e-8 --coder dummy", code=0)
     found = []
     for name in ("honest.h5", "mended.h5"):

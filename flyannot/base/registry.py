@@ -5,7 +5,6 @@ one line to its registry.
 """
 
 from collections.abc import Mapping
-from functools import partial
 from importlib import import_module
 
 from flyannot.base.errors import InputError, did_you_mean
@@ -18,18 +17,6 @@ def import_object(place):
     """
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
-
-
-def callable_name(function):
-    """Return "module:name" of a callable for a message.
-
-    A partial has the name of its function, and an instance the name of its class.
-    """
-    while isinstance(function, partial):
-        function = function.func
-    named = function if hasattr(function, "__qualname__") else type(function)
-    module = getattr(named, "__module__", None) or "builtins"
-    return f"{module}:{named.__qualname__}"
 
 
 class Registry(Mapping):

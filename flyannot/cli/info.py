@@ -2,13 +2,12 @@
 
 import click
 
-from flyannot.cli.shared.options import Command, json_option
-from flyannot.cli.shared.output import print_json, print_text
+from flyannot.cli.shared.options import Command
+from flyannot.cli.shared.output import print_text
 
 
 @click.command("info", cls=Command)
-@json_option
-def command(as_json):
+def command():
     """Print versions, processor, threads, folders, environment variables and optional packages.
 
     Please include this in a bug report.
@@ -17,10 +16,6 @@ def command(as_json):
     Example:
         flyannot info
     """
-    from flyannot.jobs.environment import collect_environment, format_environment
+    from flyannot.jobs.environment import describe_environment
 
-    facts = collect_environment()
-    if as_json:
-        print_json(facts)
-    else:
-        print_text(format_environment(facts))
+    print_text(describe_environment())

@@ -29,12 +29,7 @@ _MAX_LINE = 2**21  # characters of a line
 _MAX_TOML = 2**20  # characters; names take 150 times their size
 _NOT_UTF8 = re.compile(r"[\udc80-\udcff]")  # characters that `surrogateescape` makes of such bytes
 _MAX_SHOWN = 40  # characters of a line that is not UTF-8
-_MARKS = {  # first bytes of a text -> its encoding; the longer marks come first
-    b"\xff\xfe\0\0": "utf-32",
-    b"\0\0\xfe\xff": "utf-32",
-    b"\xff\xfe": "utf-16",
-    b"\xfe\xff": "utf-16",
-}
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # marks at the beginning of a text
 
 
 def open_regular_file(path):
@@ -107,8 +102,8 @@ def read_text(path, *, fix):
 def read_lines(path, *, fix):
     """Yield the lines of a text file, plain or gzipped, with their line ends and without a byte-order mark.
 
-    The text is UTF-8, UTF-16 or UTF-32. A line that is none of them is read as Windows-1252. The first such
-    line is logged as a warning.
+    The text is UTF-8, or UTF-16 with a byte-order mark. A line that is neither is read as Windows-1252. The
+    first such line is logged as a warning.
 
     Parameters
     ----------
@@ -128,8 +123,7 @@ def read_lines(path, *, fix):
         with open_regular_file(path) as raw:
             is_packed = raw.peek(2)[:2] == b"\x1f\x8b"
             file = io.BufferedReader(gzip.GzipFile(fileobj=raw)) if is_packed else raw
-            start = file.peek(64)[:64]
-            encoding = _find_encoding(start)
+            encoding = "utf-16" if file.peek(2)[:2] in _UTF_16 else "utf-8-sig"
             errors = "surrogateescape" if encoding == "utf-8-sig" else "replace"
             text = io.TextIOWrapper(file, encoding=encoding, errors=errors, newline="")
             for number, line in enumerate(iter(lambda: text.readline(_MAX_LINE), ""), start=1):
@@ -151,20 +145,6 @@ def read_lines(path, *, fix):
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot read {path}: {reason}", fix=fix) from error
-
-
-def _find_encoding(start):
-    """Return the encoding of a text by its first bytes.
-
-    UTF-16 and UTF-32 are recognised by their mark. UTF-16 without a mark has a zero in every second byte.
-    """
-    for mark, encoding in _MARKS.items():
-        if start.startswith(mark):
-            return encoding
-    n_zeros = start[0::2].count(0), start[1::2].count(0)
-    if min(n_zeros) == 0 < len(start) // 4 < max(n_zeros):
-        return "utf-16-be" if n_zeros[0] else "utf-16-le"
-    return "utf-8-sig"
 
 
 def read_first_bytes(path, n_bytes):

@@ -12,30 +12,28 @@ from flyannot import __version__
 from flyannot.base.system import read_proc
 from flyannot.jobs.resources import THREAD_VARIABLES, available_bytes, available_cpus
 
-_VECTORS = ("sse4_2", "avx2", "fma", "avx512f", "asimd", "sve")  # Linux's names of vector instructions
 
-
-def collect_environment():
-    """Return facts about the installation as a dict for JSON; unknown ones are None."""
+def describe_environment():
+    """Describe the installation as lines of text (str), one for each fact."""
     from flyannot.jobs.compiled import cache_folder
 
-    kernels = cache_folder()
     needed = _requirements()
-    return {
+    facts = {
         "flyannot": __version__,
-        "folder": str(Path(__file__).resolve().parents[1]),
-        "configurations": str(configurations_folder()),
+        "folder": Path(__file__).resolve().parents[1],
+        "configurations": configurations_folder(),
         "python": platform.python_version(),
         "executable": sys.executable,
         "system": platform.platform(),
-        "packages": {name: _version(name) for name in needed.pop("", ())},
-        "extras": {extra: {name: _version(name) for name in names} for extra, names in needed.items()},
-        "processor": processor_info(),
-        "memory_free_bytes": available_bytes(),
-        "threads": {name: os.environ.get(name) for name in THREAD_VARIABLES},
-        "kernel_cache": None if kernels is None else str(kernels),
-        "environment": {name: value for name, value in os.environ.items() if name.startswith("FLYANNOT_")},
+        "packages": _join_values({name: _version(name) for name in needed.pop("", ())}),
+        "processor": _join_values(processor_info()),
+        "memory free bytes": f"{available_bytes():,}",
+        "threads": _join_values({name: os.environ.get(name) for name in THREAD_VARIABLES}),
+        "kernel cache": cache_folder() or "none; kernels are compiled in every run",
+        "environment": _join_values({n: v for n, v in os.environ.items() if n.startswith("FLYANNOT_")}),
+        **{f"[{extra}]": _join_values({name: _version(name) for name in of}) for extra, of in needed.items()},
     }
+    return "\n".join(f"{name:<17} {fact}" for name, fact in facts.items())
 
 
 def configurations_folder():
@@ -45,21 +43,9 @@ def configurations_folder():
     return inside if inside.is_dir() else package.with_name("configs")
 
 
-def format_environment(facts):
-    """Return the facts as lines of text."""
-    extras = {f"[{extra}]": packages for extra, packages in facts["extras"].items()}
-    named = {name.replace("_", " "): fact for name, fact in facts.items() if name != "extras"} | extras
-    named["kernel cache"] = facts["kernel_cache"] or "none; kernels are compiled in every run"
-    return "\n".join(f"{name:<17} {_format_fact(fact)}" for name, fact in named.items())
-
-
-def _format_fact(fact):
-    """Return a fact as text in one line."""
-    if isinstance(fact, dict):
-        return ", ".join(f"{name}={_format_fact(value)}" for name, value in fact.items())
-    if isinstance(fact, list):
-        return " ".join(fact)
-    return f"{fact:,}" if isinstance(fact, int) else fact or "none"
+def _join_values(values):
+    """Format a dict of facts in one line, such as "numpy=2.3.1, scipy=none"."""
+    return ", ".join(f"{name}={value or 'none'}" for name, value in values.items())
 
 
 def _requirements():
@@ -85,13 +71,7 @@ def _version(package):
 
 
 def processor_info():
-    """Return model, cores, usable cores and vector instructions of the processor as a dict."""
-    model = platform.processor() or None
-    flags = ""
-    text = read_proc("/proc/cpuinfo")
-    if match := re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE):
-        model = match[1]
-    if match := re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE):
-        flags = match[1]
-    vectors = [name for name in _VECTORS if name in flags.split()]
-    return {"model": model, "cores": os.cpu_count(), "usable": available_cpus(), "vectors": vectors}
+    """Return model, cores and usable cores of the processor as a dict."""
+    named = re.search(r"^model name\s*:\s*(.+)$", read_proc("/proc/cpuinfo"), re.MULTILINE)
+    model = named[1] if named else platform.processor()
+    return {"model": model, "cores": os.cpu_count(), "usable": available_cpus()}

@@ -372,7 +372,7 @@ def _average_atoms(start, before, reached, weights, is_on_sphere):
 def begin_next_epoch(atoms, options):
     """Return a copy of the `SharedAtoms` for the next epoch: `h_now` is moved to `h_past`.
 
-    The variant and `options.forgetting` (of `SCCOptions`) decide how much of both remains.
+    The variant in the `SCCOptions` decides how much of both remains.
     """
     h = decay_squared_code_sums(atoms.h_past, atoms.h_now, options)
     return atoms._replace(h_past=h, h_now=np.zeros_like(h))

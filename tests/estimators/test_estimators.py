@@ -288,7 +288,6 @@ def test_scc_learns_from_parts_as_from_the_whole_in_its_first_epoch(variant, rng
         parts.partial_fit(part)
     within = 1.015 if variant == "quick" else 1.05
     assert parts.score(many) > within * whole.score(many), "scores are negative"
-    start["learner_params"]["forgetting"] = 1.0  # what h is before anything of it is forgotten
     h = in_parts(max_iter=1, **start).fit(many)._state["h"]
     assert parts._state["h"].sum() == pytest.approx(h.sum(), rel=0.1)
 

@@ -57,7 +57,7 @@ DRESSES = {
 def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
     images = [Image(f"{tmp_path}/a.png", "a.png", "Dl", "4-6", group="Dl")]
     assert read_images(images_csv(content)) == images
-    for encoding in ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+    for encoding in ("utf-8", "utf-16"):
         assert read_images(images_csv(content.encode(encoding))) == images
         assert read_images(images_csv(gzip.compress(content.encode(encoding)))) == images
 

@@ -22,7 +22,7 @@ WAYS = {
     **{name: (name, {}) for name in LEARNERS},
     "scc, paper": ("scc", {"variant": "paper"}),
     "scc, quick": ("scc", {"variant": "quick"}),
-    "scc, going beyond": ("scc", {"n_sweeps": 8, "forgetting": 0.2, "max_step": 1.0}),
+    "scc, going beyond": ("scc", {"n_sweeps": 8}),
     "ol, short memory": ("ol", {"batch_size": 16, "recency": 9.0}),
     "modl, masks": ("modl", {"reduction": 3}),
     "modl, whole projections": ("modl", {"reduction": 2, "projection": "exact", "history": "products"}),
@@ -36,7 +36,7 @@ BOTH_TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 # Values that are not the default, for the command line.
 OTHERS = dict(
-    [("variant", "paper"), ("n_sweeps", 2), ("forgetting", 0.5), ("max_step", 1.0), ("coder", "cd")]
+    [("variant", "paper"), ("n_sweeps", 2), ("coder", "cd")]
     + [("tol", 1e-3), ("batch_size", 24), ("beta", 0.85), ("recency", 2.0)]
     + [("reduction", 2), ("ball", "l1"), ("projection", "exact"), ("code_penalty", "l2")]
     + [("history", "products"), ("surrogate", "proximal"), ("n_blocks", 3), ("n_processors", 2)]
@@ -197,7 +197,7 @@ def test_awkward_samples_do_no_harm(way, awkward, rng):
 
 # What must be refused by the name of its first option, of every learner.
 OUT_OF_RANGE = """
-scc            lam=0  variant=papr  n_sweeps=0  forgetting=2  max_step=0
+scc            lam=0  variant=papr  n_sweeps=0
 ol             lam=0  batch_size=0  beta=0.75  beta=1.1  tol=0  recency=-1
 modl           lam=0  reduction=0  reduction=17  ball=l3  projection=lazy  code_penalty=l0  history=sums
 modl           ball=l1,projection=exact,reduction=2

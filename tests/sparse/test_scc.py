@@ -35,8 +35,6 @@ def run_twin(twin, X, n_epochs, *, seed=0):
     [
         {},
         {"n_sweeps": 1},
-        {"forgetting": 0.3},
-        {"max_step": 0.5},
         {"positive": PositiveConstraints(code=True)},
         {"positive": PositiveConstraints(atoms=True)},
         {"positive": PositiveConstraints(True, True)},

@@ -12,14 +12,14 @@ from tests.sparse.twins import soft_number
 class TwinSCC:
     """One run of SCC; `epoch` visits the samples `order` of X once."""
 
-    def __init__(self, D, n_samples, lam, variant, *, forgetting=1.0, positive=(False, False), **options):
+    def __init__(self, D, n_samples, lam, variant, *, positive=(False, False), **options):
         own = {"n_sweeps": 5, "max_step": 0.25} if variant == "quick" else {"n_sweeps": 3, "max_step": np.inf}
         self.n_sweeps, self.max_step = (own | options).values()
         self.atoms = np.array(D, np.float64)
         self.mean, self.n_in_mean = self.atoms.copy(), 0
         self.Z = np.zeros((n_samples, len(D)))
         self.h_past = np.zeros(len(D))
-        self.lam, self.variant, self.forgetting = lam, variant, forgetting
+        self.lam, self.variant = lam, variant
         self.positive_code, self.positive_atoms = positive
         self.n_visits = 0
 
@@ -47,9 +47,9 @@ class TwinSCC:
             if (t + 1) % -(-len(self.atoms) // 4) == 0 or t + 1 == len(order):
                 self.follow_mean()
         if self.variant != "released":
-            self.h_past = self.forgetting * (self.h_past + self.h_now)
+            self.h_past = self.h_past + self.h_now
         else:
-            self.h_past = self.forgetting * self.h_now
+            self.h_past = self.h_now
 
     def sweep(self, x, z, atoms, lam):
         """Minimise over z[j] for each of the atoms; return the atoms that are then not zero."""

@@ -35,7 +35,6 @@ import scipy.sparse as sp
 
 from flyannot.base.errors import ArrayError, DataError, FlyannotError
 from flyannot.base.options import FloatType, IntegerType, require_number
-from flyannot.base.registry import callable_name
 from flyannot.sparse.coders.blocks import (
     Codes,
     LassoInputs,
@@ -93,7 +92,7 @@ class Coder:
         self.solve = solve
         self._positive = positive
         self._is_trusted = getattr(solve, "__globals__", {}).get("__name__") in TRUSTED_MODULES
-        self._name = callable_name(solve)
+        self._name = getattr(solve, "__qualname__", solve)
         self._n_unchecked = _FEW_SAMPLES  # samples since the last check; the first call is checked
 
     def __call__(self, X, D, lam, *, tol=1e-4, **options):
@@ -330,29 +329,14 @@ def _is_contradicted(found, samples, lam, tol, rows, *, positive):
         rest = float(r @ r)
         mass = l1 * longest
         largest = max(lam, largest - rounding * (math.sqrt(2 * half) + mass))
-        least = _least_gap(rest, float(r @ X[i]), l1, largest, lam)
+        along = float(r @ X[i])
+        c = min(lam / largest, along / rest) if rest > 0 else 1.0  # up to it the dual value of c r rises
+        least = 0.5 * rest * (1 - c) * (1 - c) + lam * l1 - c * (along - rest)
         most = (1 + _GAP_ROUNDING) * gaps[i] * half + FINEST_TOL * (half + mass * mass)
         is_no_worse_than_none = 0.5 * rest + lam * l1 <= (1 + _GAP_ROUNDING) * half
         if not (is_no_worse_than_none and least <= most):
             return True
     return False
-
-
-def _least_gap(rest, along, l1, largest, lam):
-    """Return a lower bound of the duality gap from the correlations with some of the atoms.
-
-    The dual value of c r rises with c up to c = along / rest.
-
-    Parameters
-    ----------
-    rest : float, |r|^2 of the residual r
-    along : float, x r
-    l1 : float, |z|_1
-    largest : float, the largest |d r| over some or all atoms
-    lam : float
-    """
-    c = min(lam / largest, along / rest) if rest > 0 else 1.0
-    return 0.5 * rest * (1 - c) * (1 - c) + lam * l1 - c * (along - rest)
 
 
 def _pick_lower(Z, other, X, D, lam):

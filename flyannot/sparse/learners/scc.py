@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.base.options import ChoiceType, FloatType, IntegerType, Options, option
+from flyannot.base.options import ChoiceType, IntegerType, Options, option
 from flyannot.sparse.learners.scc_kernels import (
     SCCAtoms,
     SCCRules,
@@ -73,7 +73,7 @@ class SCCVariant:
         An updated atom with a squared norm above this is scaled to norm 1.
     n_sweeps : int
         Sweeps of coordinate descent per sample: one over all atoms, the others over the non-zeros.
-    max_step : float or None
+    max_step : float
         Largest sum of z^2 / h over the atoms of one code.
     recency : float
         Sample number t counts t^recency times in h.
@@ -89,7 +89,7 @@ class SCCVariant:
     keeps_all: bool
     rescale_above: float
     n_sweeps: int = 3
-    max_step: float | None = None
+    max_step: float = np.inf
     recency: float = 0.0
     n_descents: int = 0
     takes_mean: bool = False
@@ -136,18 +136,6 @@ class SCCOptions(Options):
         IntegerType(),
         "Sweeps of coordinate descent per visit: one over all atoms, the others over the support.",
         stands_for="5; in the other variants 3",
-    )
-    forgetting: float = option(
-        1.0,
-        FloatType(least=0, most=1),
-        "After every epoch, h is multiplied by this; lower values keep later steps large.",
-    )
-    max_step: float | None = option(
-        None,
-        FloatType(above=0),
-        "Bound on the sum over the support of z^2 / h, the fraction by which one step shrinks the residual "
-        "of its own patch; 1 keeps first visits from overshooting.",
-        stands_for="0.25; in the other variants no bound",
     )
 
 
@@ -235,7 +223,7 @@ class SCC(Learner):
             X, rows = X[n:], rows[n:]
 
     def end_epoch(self):
-        """Finish an epoch: reduce the sums h of squared codes, as the variant and `forgetting` define."""
+        """Finish an epoch: reduce the sums h of squared codes, as the variant defines."""
         past, now = self._atoms.h_past, self._atoms.h_now
         past[:] = decay_squared_code_sums(past, now, self.options)
         self._end_visits()
@@ -315,10 +303,9 @@ def decay_squared_code_sums(h_past, h_now, options):
     h_past, h_now : float64 arrays (n_atoms,)
         Sums over the earlier epochs, and over the finished one.
     options : SCCOptions
-        The variant decides whether `h_past` is added, and `forgetting` multiplies the result.
+        The variant decides whether `h_past` is added.
     """
-    h = h_past + h_now if VARIANTS[options.variant].keeps_all else h_now
-    return h * options.forgetting
+    return h_past + h_now if VARIANTS[options.variant].keeps_all else h_now
 
 
 def _rules(variant, options, lam, positive, n_atoms):
@@ -341,7 +328,7 @@ def _rules(variant, options, lam, positive, n_atoms):
         lam,
         options.n_sweeps or variant.n_sweeps,
         variant.rescale_above,
-        float(options.max_step or variant.max_step or np.inf),
+        variant.max_step,
         variant.recency,
         variant.n_descents,
         n_before=0,
