@@ -15,14 +15,13 @@ from flyannot.encode.groups import Groups
 from flyannot.files.hdf5 import predictions as store
 from flyannot.files.hdf5.model import read_classifier, read_classifier_name, read_terms
 from flyannot.files.hdf5.reading import read_image_metadata
-from flyannot.terms.model import FEW_GENES, LEAST_GENES, PER_TERM, build_model
+from flyannot.terms.model import FEW_GENES, LEAST_GENES, PER_TERM, TESTED, build_model
 from flyannot.terms.suggestions import answer_thresholds
 
 ANSWERS = NO, YES, UNDETERMINED = ("no", "yes", "undetermined")
-_TESTED = ("auc", "auc_low", "auc_high", "precision")  # from cross-validation
-EVIDENCE = ("n_genes", *_TESTED)
+EVIDENCE = ("n_genes", *TESTED)
 _FORMATS = dict.fromkeys(("probability", "threshold", "decision_value", "model_probability"), ".9g")
-_FORMATS |= dict.fromkeys((*_TESTED, "unlikeness"), ".4f")
+_FORMATS |= dict.fromkeys((*TESTED, "unlikeness"), ".4f")
 
 
 @dataclass(kw_only=True)
@@ -324,7 +323,7 @@ def model_terms(terms, model, n_yes=None):
     learned = []
     thresholds = model.probability_threshold
     for j, term in enumerate(terms):
-        tested = {name: _known_number(getattr(model, name)[j]) for name in _TESTED}
+        tested = {name: _known_number(getattr(model, name)[j]) for name in TESTED}
         tested["n_yes"] = None if n_yes is None else n_yes[j]
         threshold = None if thresholds is None else float(thresholds[j])
         learned.append(

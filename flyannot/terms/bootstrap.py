@@ -265,18 +265,7 @@ def _calibration(outcomes):
         return {"brier": None, "ece": None}
     probability = np.concatenate([outcome.probabilities[outcome.observed] for outcome in outcomes])
     truth = np.concatenate([outcome.truth[outcome.observed] for outcome in outcomes])
-    return {"brier": brier_score(probability, truth), "ece": calibration_error(probability, truth)}
-
-
-def brier_score(probability, truth):
-    """Return the mean of (probability - truth)^2; 0 is perfect, and 0.25 is a coin.
-
-    Parameters
-    ----------
-    probability : float array (n,) in [0, 1]
-    truth : bool array (n,)
-    """
-    return float(np.mean((np.asarray(probability) - truth) ** 2))
+    return {"brier": float(np.mean((probability - truth) ** 2)), "ece": calibration_error(probability, truth)}
 
 
 def calibration_error(probability, truth):

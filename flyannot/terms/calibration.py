@@ -71,11 +71,9 @@ def choose_threshold(values, truth, at=BALANCED):
         k = len(cuts) - int(np.argmax(J[::-1]))
     elif at[0] == "sensitivity":
         k = int(np.flatnonzero(n_found >= at[1] * n_found[0] - 1e-9).max())
-    elif at[0] == "precision":
+    else:
         precise = np.flatnonzero((n_answered > 0) & (n_found >= at[1] * n_answered - 1e-9))
         k = int(precise.min()) if len(precise) else len(cuts)
-    else:
-        raise ValueError(f"no rule chooses a threshold at {at}")
     if k == len(cuts):
         return float(cuts[-1])
     below = cuts[k - 1] if k else min(cuts[0] - 1.0, np.nextafter(cuts[0], -np.inf))

@@ -30,7 +30,7 @@ import numpy as np
 
 from flyannot.terms.feature_rows import feature_weights_from_rows, inner_products
 from flyannot.terms.folds import inner_folds
-from flyannot.terms.scorer import Scorer, choose_setting, group_observed_terms, observed_mask
+from flyannot.terms.scorer import Scorer, choose_setting, group_observed_terms
 
 ALPHAS = (2.0, 1.0, 0.3, 5.0, 10.0, 30.0)  # the preferred first
 SHARES = (0.3, 0.0, 0.15, 0.5)
@@ -58,9 +58,8 @@ class CoupledRidge(Scorer):
     }
 
     @classmethod
-    def fit(cls, X, Y, genes, *, rng, options, observed=None):
+    def fit(cls, X, Y, genes, *, rng, options, observed):
         """Fit all terms, as `Scorer.fit`; alpha and share are chosen within the inner folds."""
-        observed = observed_mask(observed, Y.shape)
         folds = inner_folds(genes, options.n_folds, rng)
         mean = X.mean(axis=0, dtype=np.float64)
         products = inner_products(X, mean=mean, n_threads=options.n_threads)

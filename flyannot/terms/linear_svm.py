@@ -18,15 +18,10 @@ from functools import partial
 import numpy as np
 
 from flyannot.base.errors import FlyannotError
-from flyannot.jobs.resources import create_thread_pool, require_memory
+from flyannot.jobs.executor import Executor, map_ordered
+from flyannot.jobs.resources import limit_blas_threads, require_memory
 from flyannot.terms.folds import assign_gene_folds, look_up_folds
-from flyannot.terms.scorer import (
-    OutOfFoldValues,
-    Scorer,
-    choose_setting,
-    list_observed_rows,
-    observed_mask,
-)
+from flyannot.terms.scorer import OutOfFoldValues, Scorer, choose_setting, list_observed_rows
 
 CS = (0.01, 0.1, 1.0, 10.0)  # C is one of these; of equally good ones the smallest
 _TOLERANCE = 1e-4  # of the gradient, relative to the gradient at zero weights
@@ -47,7 +42,7 @@ class LinearSvm(Scorer):
     ARRAYS = Scorer.ARRAYS | {"C": ("f", ("n_terms",))}
 
     @classmethod
-    def fit(cls, X, Y, genes, *, rng, options, observed=None):
+    def fit(cls, X, Y, genes, *, rng, options, observed):
         """Fit all terms, as `Scorer.fit`; the folds of a term do not depend on the other terms."""
         require_memory(
             8 * X.size * (1 + 2 * options.n_threads),  # the rows, and copies of those that a thread uses
@@ -60,8 +55,12 @@ class LinearSvm(Scorer):
         scale = np.sqrt((rows**2).sum() / len(rows)) or 1.0
         rows /= scale
         train = partial(_train_term, rows, genes=genes, seed=seed, n_folds=options.n_folds)
-        tasks = zip(Y.T, list_observed_rows(observed_mask(observed, Y.shape)))
-        trained = _run_in_threads(options.n_threads, train, tasks, options.on_terms)
+        tasks = zip(Y.T, list_observed_rows(observed))
+        trained = []
+        with limit_blas_threads(), Executor(options.n_threads).threads(options.n_threads):
+            for of_term in map_ordered(train, tasks):
+                trained.append(of_term)
+                options.on_terms(1)
         *fitted, held_out = zip(*trained)
         weights, intercept, C = map(np.array, fitted)
         weights /= scale
@@ -69,27 +68,6 @@ class LinearSvm(Scorer):
         intercept -= [of_term @ mean for of_term in weights]
         arrays = (np.hstack(columns) for columns in zip(*(vars(of_term).values() for of_term in held_out)))
         return cls(weights, intercept, C), OutOfFoldValues(*arrays)
-
-
-def _run_in_threads(n_threads, work, tasks, on_terms):
-    """Call `work` for every task in several threads, and return its results in the order of the tasks.
-
-    Parameters
-    ----------
-    n_threads : int
-    work : function of a task
-    tasks : sequence
-    on_terms : function, called with 1 whenever a task is done
-    """
-    pool = create_thread_pool(n_threads)
-    results = []
-    try:
-        for result in pool.map(work, tasks):
-            results.append(result)
-            on_terms(1)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # a signal must not wait for all terms
-    return results
 
 
 def _train_term(rows, term, *, genes, seed, n_folds):

@@ -247,21 +247,14 @@ def _precision_sum(values, truth):
     return float((t[tie] / m[tie] * (1 + before) / (a[tie] + j + 1)).sum())
 
 
-def confusion_counts(yes, truth):
-    """Count true positives, false positives, false negatives and true negatives: (tp, fp, fn, tn).
+def confusion_rates(yes, truth):
+    """Return sensitivity, specificity, accuracy, F1 and precision as a dict; 0/0 is None.
 
     yes, truth : bool arrays of one shape
     """
     yes, truth = np.asarray(yes, bool), np.asarray(truth, bool)
     counts = (yes & truth, yes & ~truth, ~yes & truth, ~yes & ~truth)
-    return tuple(int(np.count_nonzero(c)) for c in counts)
-
-
-def confusion_rates(tp, fp, fn, tn):
-    """Return sensitivity, specificity, accuracy, F1 and precision as a dict; 0/0 is None.
-
-    tp, fp, fn, tn : counts, as `confusion_counts` returns
-    """
+    tp, fp, fn, tn = (int(np.count_nonzero(c)) for c in counts)
     fractions = {
         "sensitivity": (tp, tp + fn),
         "specificity": (tn, tn + fp),
@@ -283,7 +276,7 @@ def evaluate_term(values, yes, truth, folds=None):
     """
     precision = average_precision(values, truth, folds)
     ranked = {"auc": auc(values, truth, folds), "average_precision": precision}
-    return ranked | confusion_rates(*confusion_counts(yes, truth))
+    return ranked | confusion_rates(yes, truth)
 
 
 def score_terms(outcomes, *, excluded=()):

@@ -17,10 +17,10 @@ LEAST_GENES = 5  # with the term, and without it; with fewer there is no AUC, as
 FEW_GENES = 20  # with the term; with fewer, an AUC is mostly chance
 
 _COUNTS = ("n_groups", "n_positive", "n_genes")
-_TESTED = ("auc", "auc_low", "auc_high", "precision")
+TESTED = ("auc", "auc_low", "auc_high", "precision")  # from cross-validation
 # The kind of number and the dimensions of each array, as in `Scorer.ARRAYS`.
 PER_TERM = dict.fromkeys(("threshold", "slope", "offset"), ("f", ("n_terms",)))
-PER_TERM |= dict.fromkeys(_COUNTS, ("i", ("n_terms",))) | dict.fromkeys(_TESTED, ("f", ("n_terms",)))
+PER_TERM |= dict.fromkeys(_COUNTS, ("i", ("n_terms",))) | dict.fromkeys(TESTED, ("f", ("n_terms",)))
 _FIELDS = {"threshold": "decision_threshold"}  # names in a Model that differ from the names in files
 
 

@@ -26,9 +26,8 @@ class Ridge(Scorer):
     ARRAYS = Scorer.ARRAYS | {"alpha": ("f", (1,))}
 
     @classmethod
-    def fit(cls, X, Y, genes, *, rng, options, observed=None):
+    def fit(cls, X, Y, genes, *, rng, options, observed):
         """Fit all terms, as `Scorer.fit`; alpha is chosen within the inner folds."""
-        observed = observed_mask(observed, Y.shape)
         folds = inner_folds(genes, options.n_folds, rng)
         held_out = np.empty((len(ALPHAS), *Y.shape))
         for fold in np.unique(folds):

@@ -80,7 +80,7 @@ class Scorer:
     }
 
     @classmethod
-    def fit(cls, X, Y, genes, *, rng, options, observed=None):
+    def fit(cls, X, Y, genes, *, rng, options, observed):
         """Train a classifier of all terms, and compute out-of-fold decision values.
 
         Parameters
@@ -90,7 +90,7 @@ class Scorer:
         genes : array (n_rows,), the gene of each row
         rng : numpy Generator, for the inner folds and for the classifier
         options : FitOptions
-        observed : bool array (n_rows, n_terms), True where Y is known; None for everywhere
+        observed : bool array (n_rows, n_terms), True where Y is known
             The out-of-fold values of other entries have no meaning.
 
         Returns

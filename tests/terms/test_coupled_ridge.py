@@ -27,7 +27,7 @@ def learnable(rng):
 
 def fitted(X, Y, genes, rng):
     """Return the model and its out-of-fold values."""
-    return CoupledRidge.fit(X, Y, genes, rng=rng, options=FitOptions())
+    return CoupledRidge.fit(X, Y, genes, rng=rng, options=FitOptions(), observed=np.ones(Y.shape, bool))
 
 
 def centred_products(X):
