@@ -46,37 +46,27 @@ def protect_inputs(paths):
 def check_output(out, inputs=(), *, is_own=False):
     """Raise InputError if writing an output would overwrite an input, or would replace a device or pipe.
 
-    See `check_outputs`, which takes several outputs.
-    """
-    check_outputs([out], inputs, is_own=is_own)
-
-
-def check_outputs(outs, inputs=(), *, is_own=False):
-    """Raise InputError if an output would overwrite an input, or would replace a device or pipe.
-
     An input is also recognised by another name of the same file, such as a link.
 
     Parameters
     ----------
-    outs : Paths of the outputs
+    out : Path of the output
     inputs : paths of inputs, besides the paths that `protect_inputs` protects
     is_own : bool, whether flyannot itself wrote the file at `out` before. It may then be replaced even if
         `protect_inputs` protects it
     """
-    there = {out: state for out in outs if (state := _stat_if_exists(out))}
-    for out, state in there.items():
-        if not stat.S_ISREG(state.st_mode) and not stat.S_ISDIR(state.st_mode):
-            raise InputError(
-                f"{out} is not a regular file, so it is not replaced", fix="choose another output"
-            )
-    protected = () if is_own or not there else _protected
+    state = _stat_if_exists(out)
+    if not state:
+        return
+    if not stat.S_ISREG(state.st_mode) and not stat.S_ISDIR(state.st_mode):
+        raise InputError(f"{out} is not a regular file, so it is not replaced", fix="choose another output")
+    protected = () if is_own else _protected
     tables = (path / table for path in protected for table in _PROTECTED_TABLES)
-    states = map(_stat_if_exists, (*inputs, *protected, *tables) if there else ())
+    states = map(_stat_if_exists, (*inputs, *protected, *tables))
     taken = {(other.st_dev, other.st_ino) for other in states if other}
     folders = {Path(os.path.realpath(path)) for path in protected}
-    for out, state in there.items():
-        if (state.st_dev, state.st_ino) in taken or _is_in_data_set(out, folders):
-            raise InputError(f"{out} is both input and output", fix="choose another output")
+    if (state.st_dev, state.st_ino) in taken or _is_in_data_set(out, folders):
+        raise InputError(f"{out} is both input and output", fix="choose another output")
 
 
 def _is_in_data_set(out, folders):

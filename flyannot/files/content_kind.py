@@ -36,9 +36,7 @@ _LFS_POINTER = ContentKind("a git-lfs pointer", "fetch the file itself: git lfs 
 _ANNEX_POINTER = ContentKind("a git-annex pointer", "fetch the file itself: git annex get FILE")
 _KINDS = {  # first bytes -> kind
     b"version https://git-lfs.": _LFS_POINTER,
-    b"version https://hawser.": _LFS_POINTER,
     b"/annex/objects/": _ANNEX_POINTER,
-    b"../.git/annex/objects/": _ANNEX_POINTER,
     b"\x89HDF\r\n\x1a\n": ContentKind("an HDF5 file"),
     b"\x89PNG\r\n\x1a\n": ContentKind("a PNG picture"),
     b"\xff\xd8\xff": ContentKind("a JPEG picture"),
@@ -62,9 +60,6 @@ _KINDS = {  # first bytes -> kind
     b"Rar!": ContentKind("a RAR archive", "unpack it"),
     b"\xff\xfe": _UTF_16,
     b"\xfe\xff": _UTF_16,
-    b"\0\x05\x16\x07": ContentKind(
-        "notes of macOS about another file", "give the file without ._ before its name"
-    ),
 }
 _AFTER_SIZE = {  # bytes 4 to 12, or 8 to 12 after RIFF -> kind
     b"ftyphei": _HEIC,

@@ -1,7 +1,7 @@
 """Kinds of the files in a folder: which are pictures, and the names of the others."""
 
-import os
 import re
+from pathlib import Path
 
 from flyannot.files.content_kind import UNKNOWN
 from flyannot.files.text_files import recognise_file
@@ -23,7 +23,7 @@ def is_picture_file(path):
 
     A picture by its suffix may be damaged, or not exist.
     """
-    suffix = _suffix(path)
+    suffix = Path(path).suffix.lower()
     if suffix in PICTURE_SUFFIXES:
         return True
     return not _NO_PICTURES.fullmatch(suffix) and _recognise(path).name in _PICTURES
@@ -34,17 +34,8 @@ def name_file_kind(path):
 
     Without a suffix it is named by its first bytes, such as "HEIC picture".
     """
-    suffix = _suffix(path)[1:].upper()
-    if suffix.endswith("~"):
-        return "backup file"
-    if re.fullmatch("[A-Z0-9]{1,8}", suffix):
-        return suffix
-    name = _recognise(path).name.partition(",")[0].partition(" ")[2]  # without its article
-    return name if name and " of " not in name else "other file"
-
-
-def _suffix(path):
-    return os.path.splitext(path)[1].lower()
+    suffix = Path(path).suffix[1:].upper()
+    return suffix if re.fullmatch("[A-Z0-9]{1,8}", suffix) else "other file"
 
 
 def _recognise(path):

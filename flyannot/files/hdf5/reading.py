@@ -21,12 +21,12 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.hdf5.header import content_digest, image_digest, read_header, read_kind
 from flyannot.files.hdf5.layout import examine_layout, is_hdf5, open_hdf5, read_rows
 from flyannot.files.hdf5.schema import (
+    CHECKS,
     COMMAND_BY_KIND,
     IMAGE_COLUMNS,
     LARGE_DATASETS,
     MAY_BE_NAN,
     SCHEMAS,
-    find_inconsistency,
     find_shape_error,
 )
 from flyannot.files.text_files import open_regular_file, recognise_file
@@ -70,9 +70,6 @@ class StoredFile:
             groups.get(stage_range, {})[inner] = dataset
         self._groups = {s: group for s, group in groups.items() if group}
         self.stage_ranges = tuple(self._groups)
-
-    def __repr__(self):
-        return f"<{self.kind} file {str(self.path)!r}: {', '.join(self.stage_ranges) or 'no stage range'}>"
 
     def datasets(self, stage_range):
         """Return a dict, name -> `DatasetLayout`, of the datasets of one stage range.
@@ -421,7 +418,7 @@ def _validate(h5, path, kind, identity):
         wrong = ""
         for s in stored.stage_ranges:
             wrong = wrong or find_shape_error(schema, stored.datasets(s), s, {})
-            wrong = wrong or find_inconsistency(stored, s)
+            wrong = wrong or CHECKS.get(header.kind, lambda *_: "")(stored, s)
         digest = "" if wrong else content_digest(h5, header.kind, objects)
     except (*_HDF5_ERRORS, TypeError, AttributeError) as error:
         raise damaged_file_error(path, _first_line(error), kind) from error

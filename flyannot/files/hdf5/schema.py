@@ -159,20 +159,6 @@ def _size_error(dimension, size, sizes):
     return f"{size} does not fit {name} = {expected}{plus}{more}"
 
 
-def find_inconsistency(stored, stage_range):
-    """Describe in words how two datasets of an open file contradict each other; return "" if they agree.
-
-    For example, the row offsets of the images must agree with the number of patches. The large datasets are
-    not read.
-
-    Parameters
-    ----------
-    stored : StoredFile
-    stage_range : str
-    """
-    return _CHECKS.get(stored.kind, lambda *_: "")(stored, stage_range)
-
-
 def _check_offsets(stored, stage_range):
     """Check the offsets of the images in the first large dataset of a file; return the error in words, or "".
 
@@ -222,7 +208,8 @@ def _check_group_numbers(stored, stage_range):
     return ""
 
 
-_CHECKS = {
+# Functions of an open file and a stage range, which describe in words how two datasets contradict each other.
+CHECKS = {
     "descriptors": _check_offsets,
     "features": _check_widths,
     "pictures": _check_offsets,

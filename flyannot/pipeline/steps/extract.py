@@ -12,7 +12,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
 from flyannot.encode.encoder import Encoder
-from flyannot.files.atomic_file import atomic_write, check_outputs
+from flyannot.files.atomic_file import atomic_write, check_output
 from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.pictures import pictures_path, read_picture_row
@@ -77,7 +77,7 @@ def extract_task(images, out, options, *, stage_ranges=(), also=()):
     task : PicturesTask; it raises a FlyannotError if not one image can be read
     """
     if options.pictures:  # it may not be a folder of the images, whose pictures it could replace
-        check_outputs([options.pictures], {os.path.dirname(image.file) for image in images})
+        check_output(options.pictures, {os.path.dirname(image.file) for image in images})
     n_images = Counter(image.stage_range for image in images)
     n_open = n_images.pop("", 0)  # all of them may be of one stage range
     options = choose_stride(options, n_open + max(n_images.values(), default=0))
