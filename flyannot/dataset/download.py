@@ -13,7 +13,7 @@ from flyannot.files.atomic_file import atomic_write, lock_output
 
 log = logging.getLogger("flyannot")
 httpx = import_optional("httpx", "fetch", "fetching needs")
-_TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
+_TRANSIENT = {206, 408, 425, 429, 500, 502, 503, 504}
 _ASKING_TO_WAIT = {429, 503}
 _WORTH_REPORTING_S = 1.0
 _MOST_REDIRECTS = 5
@@ -144,8 +144,6 @@ def _require_whole_file(answer, most_bytes):
     if code in _TRANSIENT:
         asked = answer.headers.get("Retry-After") if code in _ASKING_TO_WAIT else None
         raise DownloadFailed(f"answer {code}", wait_s=parse_retry_after(asked))
-    if code == 206:
-        raise DownloadFailed("the server sent only a part of the file")
     if code != 200:
         raise DownloadFailed(f"answer {code}", is_final=True)
     _require_small(int(length) if length.isdecimal() else 0, most_bytes)

@@ -32,7 +32,9 @@ class GridType(OptionType):
             levels = value if isinstance(value, list | tuple) else []
             if not all(isinstance(level, list | tuple) for level in levels):
                 levels = [levels]  # one grid
-        if not levels or any(len(level) != 2 or not all(map(_is_count, level)) for level in levels):
+        if not levels or any(
+            len(level) != 2 or not all(type(n) is int and n > 0 for n in level) for level in levels
+        ):
             raise ValueError(self.words)
         return tuple(map(tuple, levels))
 
@@ -43,10 +45,6 @@ class GridType(OptionType):
     def to_text(self, value):
         """Return the grids as on the command line."""
         return "+".join(f"{rows}x{columns}" for rows, columns in value)
-
-
-def _is_count(n):
-    return type(n) is int and n > 0
 
 
 def count_cells(grid, patch_px):

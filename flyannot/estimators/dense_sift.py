@@ -110,10 +110,8 @@ def _require_images(X):
         n_images = len(X)
     except TypeError:
         raise InputError(f"X is of type {type(X).__name__}, not a list of images") from None
-    if isinstance(X, str | os.PathLike) or np.ndim(X if isinstance(X, np.ndarray) else 0) in (1, 2):
-        is_paths = isinstance(X, np.ndarray) and X.ndim == 1
-        if not is_paths:
-            raise InputError("X is one image, not several", fix="put it in a list: [image]")
+    if isinstance(X, str | os.PathLike) or isinstance(X, np.ndarray) and X.ndim == 2:
+        raise InputError("X is one image, not several", fix="put it in a list: [image]")
     if n_images == 0:
         raise InputError("X has no images")
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
@@ -283,7 +284,4 @@ def resolve_n_jobs(n_jobs):
 
     None is 1 thread, -1 all cores, -2 all cores except one.
     """
-    if n_jobs is None:
-        return 1
-    n_cores = available_cpus()
-    return min(n_jobs, n_cores) if n_jobs > 0 else max(1, n_cores + 1 + n_jobs)
+    return min(effective_n_jobs(n_jobs), available_cpus())

@@ -21,7 +21,7 @@ def write_features_csv(stored, stage_ranges, path):
     with open(path, "w", newline="", encoding="utf-8") as file:
         write_csv_rows(file, [[*columns, *(f"f{i}" for i in range(features.shape[1]))]])
         rows = zip(zip(*columns.values()), features)
-        write_csv_rows(file, ([*texts, *_format_numbers(row)] for texts, row in rows))
+        write_csv_rows(file, ([*texts, *(f"{v:.9g}" for v in row.tolist())] for texts, row in rows))
 
 
 def read_all_features(stored, stage_ranges):
@@ -54,8 +54,3 @@ def write_features_npz(stored, stage_ranges, path):
         arrays |= {f"{s}/{name}": np.array(columns[name], dtype=str) for name in IMAGE_COLUMNS}
     with open(path, "wb") as file:
         np.savez(file, **arrays)
-
-
-def _format_numbers(row):
-    """Format float32 numbers as texts from which the same numbers can be read back."""
-    return [f"{value:.9g}" for value in row.tolist()]

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 log = logging.getLogger("flyannot")
-_on_items: ContextVar = ContextVar("on_items", default=None)
-_on_compile: ContextVar = ContextVar("on_compile", default=None)
+_callbacks: ContextVar = ContextVar("callbacks", default=(None, None))  # for items, and for kernels
 _COMPILES = "compiling kernels, once per machine: about 20 s"
 _said = {"compiles": False}
 
@@ -21,25 +20,23 @@ def use_progress_callbacks(on_items, on_compile=None):
 
     on_items : function called with 1 for each item; on_compile : function without parameters, or None
     """
-    items_token = _on_items.set(on_items)
-    compile_token = _on_compile.set(on_compile)
+    before = _callbacks.set((on_items, on_compile))
     try:
         yield
     finally:
-        _on_items.reset(items_token)
-        _on_compile.reset(compile_token)
+        _callbacks.reset(before)
 
 
 def report_item():
     """Report that an item of the task has ended."""
-    on_items = _on_items.get()
+    on_items, _ = _callbacks.get()
     if on_items is not None:
         on_items(1)
 
 
 def report_compilation():
     """Report that a kernel is about to be compiled, in this process or for it; it is logged once."""
-    on_compile = _on_compile.get()
+    _, on_compile = _callbacks.get()
     if on_compile is not None:
         on_compile()
     elif not _said["compiles"]:

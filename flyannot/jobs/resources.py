@@ -145,15 +145,9 @@ def create_thread_pool(n_threads):
 
 def limit_worker_threads():
     """Limit BLAS and OpenCV to the calling thread from now on, in a worker process."""
-    limit_blas_threads()
-    _limit_opencv()
-
-
-@lru_cache(maxsize=1)
-def _limit_opencv():
-    """Limit OpenCV to one thread."""
     import cv2
 
+    limit_blas_threads()
     cv2.setNumThreads(1)
 
 

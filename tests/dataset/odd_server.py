@@ -191,5 +191,5 @@ HOPELESS = [  # the file cannot be had; the reason says
     (claims_less, "damaged image"),
     (packs_badly, "connection broke"),
     (answers_no_http, "connection broke"),
-    (sends_a_part, "only a part of the file"),
+    (sends_a_part, "answer 206"),
 ]

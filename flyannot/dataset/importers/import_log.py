@@ -46,10 +46,6 @@ class ImportLog:
         self.reasons = {sort: Counter() for sort in sorts}
         self.rejected = []
 
-    def take(self, sort):
-        """Count one imported thing of a sort."""
-        self.taken[sort] += 1
-
     def reject(self, sort, table, line, item, reason, detail="", images=()):
         """Count and list one rejected thing.
 

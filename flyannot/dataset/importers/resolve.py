@@ -173,7 +173,7 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log):
         is_term = not is_unknown(term, "term")
         if is_term and key not in terms:
             terms[key] = {"gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range, "term": term}
-            log.take("terms")
+            log.taken["terms"] += 1
         else:
             log.reject("terms", row.table, row.line, term, REPEATED if is_term else NO_TERM, gene.symbol)
     for name, row, gene, stage_range in _iterate_items(placed_images, same):
@@ -187,7 +187,7 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log):
         entry = {"image": f"images/{path}", "gene": gene.symbol, "fbgn": gene.fbgn}
         entry |= {"stage_range": stage_range, "view": row.view, "turned": row.turned}
         images[path] = entry, gene.gene_id, row.line
-        log.take("images")
+        log.taken["images"] += 1
     return [entry for entry, *_ in images.values()], list(terms.values()), same.pairs
 
 
@@ -243,7 +243,7 @@ def _resolve_rows(rows, genes, log, sort, nothing):
                 sort, row.table, row.line, item, reason, detail, row.items if nothing is NO_IMAGE else ()
             )
         else:
-            log.take(sort)
+            log.taken[sort] += 1
             yield row, gene, stage_range
 
 
