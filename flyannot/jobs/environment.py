@@ -33,7 +33,7 @@ def describe_environment():
         "environment": _join_values({n: v for n, v in os.environ.items() if n.startswith("FLYANNOT_")}),
         **{f"[{extra}]": _join_values({name: _version(name) for name in of}) for extra, of in needed.items()},
     }
-    return "\n".join(f"{name:<17} {fact}" for name, fact in facts.items())
+    return "\n".join(f"{name:<17} {fact or 'none'}" for name, fact in facts.items())
 
 
 def configurations_folder():
