@@ -16,8 +16,8 @@ _STORED = "of a stored embryo"  # in messages
 
 
 def draw_shown(view):
-    """Return the ShownPicture of an EmbryoView, without the unevenness and the stage odds."""
-    return ShownPicture(encode_jpeg(view.shown), find_shown_outline(view), np.nan, np.full(6, np.nan))
+    """Return the ShownPicture of an EmbryoView."""
+    return ShownPicture(encode_jpeg(view.shown), find_shown_outline(view))
 
 
 def find_shown_outline(view):

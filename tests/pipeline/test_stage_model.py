@@ -20,6 +20,7 @@ from flyannot.pipeline.models.stage_model import (
     contradicted,
     load_stage_model,
 )
+from flyannot.pipeline.pictures.opened_pictures import check_picture
 
 
 def rated(image):
@@ -157,6 +158,8 @@ def test_check_says_what_pictures_without_a_stage_range_look_like(has_table, pho
     assert "broken.bmp: cannot be guessed" in listed and "another stage range" not in listed
 
 
-def test_synthetic_pictures_are_not_rated(chain):
-    with open_stored_file(chain.predictions.with_name("predictions-pictures.h5")) as stored:
-        assert all(np.isnan(stored.read_array(s, "stage_odds")).all() for s in stored.stage_ranges)
+def test_synthetic_pictures_are_not_rated(chain, flyannot, monkeypatch, tmp_path):
+    monkeypatch.setattr(RatedEmbryo, "stage_odds", property(pytest.fail))
+    monkeypatch.setattr(RatedEmbryo, "unevenness", property(pytest.fail))
+    assert check_picture(read_images(chain.embryos)[0], is_rated=True).error is None
+    flyannot("annotate M F -o O", M=chain.model, F=chain.embryos, O=tmp_path / "p.h5", code=0)

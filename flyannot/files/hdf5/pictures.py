@@ -15,19 +15,15 @@ from flyannot.files.hdf5.writing import write_array
 
 
 class ShownPicture(NamedTuple):
-    """The picture of one embryo for display, and what was measured on it.
+    """The picture of one embryo for display.
 
     jpeg : bytes
     outline : bool array of shape OUTLINE_PX, the pixels inside the outline of the embryo
-    unevenness : float, see `measure_unevenness`; nan if it was not measured
-    stage_odds : float64 array (6,), the log odds of the stage ranges; nan if they were not rated
     maps : dict, term -> (numbers, cells) of its `TermMap`, of the terms that were predicted from the picture
     """
 
     jpeg: bytes
     outline: np.ndarray
-    unevenness: float
-    stage_odds: np.ndarray
     maps: Mapping = MappingProxyType({})
 
 
@@ -54,8 +50,6 @@ def write_pictures(file, stage_range, columns, shown):
     write_array(group, "first", np.cumsum([0, *map(len, jpegs)]), dtype="i8")
     write_array(group, "content", np.stack([image_digest(jpeg) for jpeg in jpegs]))
     write_array(group, "outline", np.packbits([one.outline.ravel() for one in shown], axis=1))
-    write_array(group, "unevenness", [one.unevenness for one in shown], dtype="f8")
-    write_array(group, "stage_odds", np.stack([one.stage_odds for one in shown]), dtype="f8")
     maps = [(term, *drawn) for one in shown for term, drawn in one.maps.items()]
     write_array(group, "map_first", np.cumsum([0, *(len(one.maps) for one in shown)]), dtype="i8")
     write_array(group, "map_term", [term for term, _, _ in maps])
@@ -73,10 +67,7 @@ def read_picture_row(stored, stage_range, row):
         If the picture is not what was written.
     """
     (jpeg,) = stored.read_image_rows(stage_range, row, row + 1)
-    outline, unevenness, odds = (
-        stored.read_array(stage_range, name, row, row + 1)[0]
-        for name in ("outline", "unevenness", "stage_odds")
-    )
+    outline = stored.read_array(stage_range, "outline", row, row + 1)[0]
     first, stop = stored.read_array(stage_range, "map_first", row, row + 2).tolist()
     terms, numbers, cells = (
         stored.read_array(stage_range, name, first, stop) for name in ("map_term", "map_numbers", "map_cells")
@@ -84,4 +75,4 @@ def read_picture_row(stored, stage_range, row):
     maps = dict(zip(terms, zip(numbers, cells.reshape(-1, *MAP_CELLS))))
     n_pixels = OUTLINE_PX[0] * OUTLINE_PX[1]
     mask = np.unpackbits(outline, count=n_pixels).astype(bool).reshape(OUTLINE_PX)
-    return ShownPicture(jpeg.tobytes(), mask, float(unevenness), odds, maps)
+    return ShownPicture(jpeg.tobytes(), mask, maps)

@@ -46,8 +46,6 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         "jpeg": ("u1", ("n_bytes",)),
         "first": ("i", ("n_images+1",)),
         "outline": ("u1", ("n_images", OUTLINE_PX[0] * OUTLINE_PX[1] // 8)),  # packed bits
-        "unevenness": ("f8", ("n_images",)),
-        "stage_odds": ("f8", ("n_images", 6)),
         "map_first": ("i8", ("n_images+1",)),
         "map_term": ("S", ("n_maps",)),
         "map_numbers": ("f8", ("n_maps", 5)),
@@ -85,10 +83,8 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
     },
 }
 
-# These may be nan: a term is untested, the codes were not kept, or a picture was not rated. All other numbers
-# are finite.
+# These may be nan: a term is untested, or the codes were not kept. All other numbers are finite.
 MAY_BE_NAN = {"auc", "auc_low", "auc_high", "precision", "objective_stored", "unlikeness"}
-MAY_BE_NAN |= {"unevenness", "stage_odds"}
 # Terms may have no threshold of their own, and only a run writes the others.
 MAY_BE_ABSENT = {"threshold", *_OF_RUN}
 

@@ -87,23 +87,15 @@ class RatedEmbryo(Embryo):
         X = normalise_features(features, loaded.classify.normalisation)
         return log_odds(loaded.model, X)[0], ""
 
-    def draw(self, view, options, *, is_rated):
+    def draw(self, view, options):
         """Return the ShownPicture of an EmbryoView; one JPEG is made for all views that are turned alike.
 
-        Parameters
-        ----------
-        view : EmbryoView
         options : ExtractOptions of the view
-        is_rated : whether the unevenness and the stage odds of the embryo are stored with it
         """
         turned = options.register, options.orient
         if turned not in self._drawn:
             self._drawn[turned] = draw_shown(view)
-        shown = self._drawn[turned]
-        if not is_rated:
-            return shown
-        odds = shown.stage_odds if self.stage_odds is None else self.stage_odds
-        return shown._replace(unevenness=self.unevenness, stage_odds=odds)
+        return self._drawn[turned]
 
     @property
     def stage_odds(self):

@@ -238,7 +238,6 @@ def _take(use, image, embryo, digest):
     warnings = list(view.warnings)
     is_rated = use.is_rated and image.source != "synthetic"
     if not image.stage_range:
-        is_rated = True
         image = replace(image, stage_range=embryo.guess_stage_range(), stage_is_guessed=True)
         warnings.append(QualityWarning("stage range guessed", image.stage_range))
         if image.stage_range not in use.stage_ranges:
@@ -248,7 +247,7 @@ def _take(use, image, embryo, digest):
     output, more = use.take(image, view)
     if is_rated and not image.stage_is_guessed:
         warnings += embryo.stage_warnings(image.stage_range)
-    shown = embryo.draw(view, use.extract, is_rated=is_rated) if use.is_shown else None
+    shown = embryo.draw(view, use.extract) if use.is_shown else None
     return PictureRow(image, digest, output, (*warnings, *more), shown)
 
 
