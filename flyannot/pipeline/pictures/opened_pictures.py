@@ -48,7 +48,7 @@ class PictureUse(ABC):
     extract: ExtractOptions
     stage_ranges: tuple
     is_rated: ClassVar[bool] = False
-    is_in_run: ClassVar[bool] = False
+    is_in_run: bool = False
     is_shown: ClassVar[bool] = True
 
     def load(self, stage_ranges):  # noqa: B027 - some uses need nothing

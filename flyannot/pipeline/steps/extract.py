@@ -45,44 +45,26 @@ class Description(PictureUse):
 
 
 def build_task(request):
-    """Build the Task that describes images by patches, for a StepRequest of `flyannot extract`."""
-    return extract_task(
-        request.images or read_selected_images(request.inputs["data_set"][0], request.selection),
-        request.out,
-        request.options,
-        stage_ranges=request.selection.stage_range,
-        also=request.also,
-    )
+    """Build the PicturesTask that describes images by patches, for a StepRequest of `flyannot extract`.
 
-
-def extract_task(images, out, options, *, stage_ranges=(), also=()):
-    """Build the task that describes the images of a data set; unreadable ones are skipped and listed.
-
-    Parameters
-    ----------
-    images : list of Image
-    out : Path of the descriptors file
-    options : ExtractOptions
-    stage_ranges : the stage ranges to which guesses are limited; empty for all
-    also : PicturesTasks of the same images, whose outputs are made at the same time
-
-    Returns
-    -------
-    task : PicturesTask; it raises a FlyannotError if not one image can be read
+    Images that cannot be read are skipped and listed. The task raises a FlyannotError if that is all.
     """
+    selection = request.selection
+    images = request.images or read_selected_images(request.inputs["data_set"][0], selection)
     n_images = Counter(image.stage_range for image in images)
     n_open = n_images.pop("", 0)  # all of them may be of one stage range
-    options = choose_stride(options, n_open + max(n_images.values(), default=0))
+    options = choose_stride(request.options, n_open + max(n_images.values(), default=0))
+    header = Header("descriptors", {"extract": options.to_header()}, {})
     return PicturesTask(
         images,
-        out,
-        Header("descriptors", {"extract": options.to_header()}, {}),
-        Description(options, tuple(stage_ranges or STAGE_RANGES)),
-        also=also,
+        request.out,
+        header,
+        Description(options, selection.stage_range or STAGE_RANGES),
+        also=request.also,
         summary=summarise_descriptors,
-        complete=partial(_refuse_without_patches, out),
-        write_beside=partial(_write_beside, out),
-        tables=embryo_table_path(out, {"extract": options.to_header()}),
+        complete=partial(_refuse_without_patches, request.out),
+        write_beside=partial(_write_beside, request.out),
+        tables=embryo_table_path(request.out, header.options),
     )
 
 

@@ -3,7 +3,6 @@
 Pooling images gives the same features as `extract` followed by `pool`, but stores no descriptors.
 """
 
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -155,12 +154,9 @@ class Pooling(PictureUse):
         return load_encoder(self.dictionary, self.digest, stage_range, self.options)
 
 
-@contextmanager
 def _open_atoms(path):
     """Open a dictionary file, or a model file, which has the dictionary of its features."""
-    kind = "model" if read_unverified_kind(path) == "model" else "dictionary"
-    with open_stored_file(path, kind) as stored:
-        yield stored
+    return open_stored_file(path, "model" if read_unverified_kind(path) == "model" else "dictionary")
 
 
 def _header(atoms, options, stage_ranges, inputs):
