@@ -71,7 +71,7 @@ def build_task(request):
         (features,), (scores,) = (request.inputs[name] for name in ("features", "scores"))
         of_run = RunAnswers(scores, features, request.curated)
         return FeaturesAnnotationTask(model, features, request.out, request.options, of_run=of_run)
-    if request.is_in_run:  # a supplied model suggests terms, from the pictures as `extract` opens them
+    if request.run is not None:  # a supplied model suggests terms, from the pictures as `extract` opens them
         (descriptors,) = request.inputs["descriptors"]
     elif len(sources) == 1 and read_unverified_kind(sources[0]) == "features":
         return FeaturesAnnotationTask(model, sources[0], request.out, request.options, stage_ranges)

@@ -51,7 +51,7 @@ def build_task(request):
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
         images = read_selected_images(sources[0], request.selection)
         return pool_images_task(images, dictionary, request.out, request.options)
-    if request.selection.view and not request.is_in_run:
+    if request.selection.view and request.run is None:
         raise InputError(
             "the views of descriptors were chosen when they were extracted",
             fix="leave out --view, or name the folder of the images",
