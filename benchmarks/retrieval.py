@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from flyannot.dataset.folder import read_annotations
-from flyannot.dataset.paths import find_annotation_table
 from flyannot.encode.groups import group_images
 from flyannot.encode.similarity import N_LEAST, build_image_index, find_most_similar, map_patterns
 from flyannot.files.hdf5.features import StoredFeatures
@@ -144,9 +143,7 @@ def format_retrieval(scores):
 @click.argument("annotations", type=click.Path(path_type=Path))
 def command(features, annotations):
     """Score the similarities in FEATURES by the terms in ANNOTATIONS."""
-    click.echo(
-        format_retrieval(score_features(features, read_annotations(find_annotation_table(annotations))))
-    )
+    click.echo(format_retrieval(score_features(features, read_annotations(annotations))))
 
 
 if __name__ == "__main__":

@@ -11,10 +11,11 @@ from flyannot.encode.options import PoolOptions
 from flyannot.images.options import ExtractOptions
 from flyannot.jobs.executor import Executor
 from flyannot.pipeline.engine.curated_terms import CuratedTerms
+from flyannot.pipeline.engine.step import StepRequest
 from flyannot.pipeline.engine.task import Execution, run_task
-from flyannot.pipeline.options import AnnotateOptions, LearnOptions
+from flyannot.pipeline.options import AnnotateOptions, LearnOptions, Selection
 from flyannot.pipeline.steps.annotate import annotate_task
-from flyannot.pipeline.steps.extract import extract_task
+from flyannot.pipeline.steps.extract import build_task
 from flyannot.pipeline.steps.learn_dict import DictionaryTask
 from flyannot.pipeline.steps.pool import pool_task
 from flyannot.pipeline.steps.train import ModelTask
@@ -64,7 +65,8 @@ class Chain:
             images = read_images(self.embryos)
         match kind:
             case "descriptors":
-                return extract_task(images, out, options or EXTRACT)
+                of_images = {"images": tuple(images), "selection": Selection()}
+                return build_task(StepRequest(out=out, options=options or EXTRACT, **of_images))
             case "dictionary":
                 return DictionaryTask([self.descriptors], out, options or LEARN, **more)
             case "features":

@@ -88,12 +88,6 @@ class PathType(OptionType):
         return str(value)
 
 
-class OutputPathType(PathType):
-    """The type of an option whose value is a path that the command writes; other paths are inputs."""
-
-    name = "FOLDER"
-
-
 class FlagType(OptionType):
     """The type of an option that is true or false.
 

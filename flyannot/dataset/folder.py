@@ -25,7 +25,6 @@ from flyannot.dataset.paths import (
     ANNOTATIONS,
     IMAGES,
     ImagePaths,
-    find_annotation_table,
     find_table,
     note_other_tables,
 )
@@ -200,18 +199,6 @@ class Annotations:
         others = frozenset(terms) - known if known is not None else frozenset()
         return (unsure.intersection(terms) | others) - self.terms_by_gene.get(key, frozenset())
 
-    def is_partly_known(self, gene, stage_range, fbgn=""):
-        """Return True if only some terms of a gene are known in a stage range.
-
-        Such a gene has no row in annotations.csv for the stage range, but curators reviewed some of its
-        terms.
-        """
-        return (self.gene_id(gene, fbgn), stage_range) in self.known_only
-
-    def reviewed_terms(self, gene, stage_range, fbgn=""):
-        """Return the terms of a gene about which there are corrections, as a frozenset."""
-        return self.reviewed.get((self.gene_id(gene, fbgn), stage_range), frozenset())
-
     def counts(self, stage_range: str) -> Counter[str]:
         """Count the genes of each term in a stage range."""
         of_genes = (terms for (_, s), terms in self.terms_by_gene.items() if s == stage_range)
@@ -247,7 +234,7 @@ def read_annotations(
         As `read_gene_rows`.  Also if there are no terms or too many, or if a symbol without FlyBase number
         has two numbers elsewhere in the table.
     """
-    table = find_annotation_table(Path(folder_or_csv).absolute())
+    table = find_table(Path(folder_or_csv).absolute(), ANNOTATIONS)
     note_other_tables(Path(folder_or_csv).absolute(), table)
     found = [] if faults is None else faults
     rows = []

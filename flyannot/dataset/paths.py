@@ -91,11 +91,6 @@ def note_other_tables(folder, table):
         log.info("note: %s is read, and %s beside it is not", table.name, " and ".join(others))
 
 
-def find_annotation_table(path):
-    """Return the path of a table of annotations: a file as it is, or `annotations.csv` of a folder."""
-    return find_table(path, ANNOTATIONS)
-
-
 def is_data_set_table(path):
     """Return True if a file has the name of a table of a data set, in any format."""
     return path.with_suffix(".csv").name in (IMAGES, ANNOTATIONS) and path.suffix in TABLE_SUFFIXES

@@ -11,7 +11,7 @@ from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.text import pluralise
 from flyannot.dataset.paths import list_other_tables
 from flyannot.dataset.table_warnings import normalise_name
-from flyannot.files.file_kind import PICTURE_SUFFIXES, is_picture_file, name_file_kind
+from flyannot.files.file_kind import is_picture_file, name_file_kind
 from flyannot.files.tables import read_rows
 
 # BDGP's N_s.bmp is the thumbnail of N.jpe; others are called N_thumb.png, N-thumbnail.jpg, thumb_N.png.
@@ -21,8 +21,7 @@ _THUMBNAIL = re.compile(
 )
 _OF_REPORT = re.compile(r".*\.html-files-[0-9a-f]+", re.DOTALL)  # the folder of pictures beside a report
 _MOST_ROWS = 20  # of a table in which names of pictures are searched
-_MOST_FOLDERS = 1000  # folders below in which pictures are counted
-_TAKE_THEM = "to take them: --recursive, or in a run --set select.recursive=true"
+_TAKE_THEM = " (to take the pictures in them: --recursive, or in a run --set select.recursive=true)"
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,9 @@ def list_pictures(folder, *, is_recursive=False, used=()):
         inside = os.path.relpath(parent, folder).replace(os.sep, "/")
         names += [name if inside == "." else f"{inside}/{name}" for name in taken]
     counted = [_pluralise_kind(n, kind) for kind, n in sorted(others.items()) if n]
-    return FolderListing(sorted(names), ", ".join([*counted, *_describe_folders(below, is_recursive)]))
+    if below:
+        counted.append(pluralise(len(below), "folder") + ("" if is_recursive else _TAKE_THEM))
+    return FolderListing(sorted(names), ", ".join(counted))
 
 
 def _is_entered(folder):
@@ -132,20 +133,3 @@ def _pluralise_kind(n, kind):
     if kind.startswith("thumbnail"):
         return pluralise(n, f"{kind} beside its picture", f"{kind.replace(' ', 's ')} beside their pictures")
     return pluralise(n, kind, kind if kind == kind.upper() else None)
-
-
-def _describe_folders(folders, is_recursive):
-    """Describe the folders that were not read: a list with one text, or [] without such a folder.
-
-    folders : list of paths; is_recursive : bool, True if all folders were read except links and reports;
-        otherwise the text says how many pictures are in the folders
-    """
-    if not folders:
-        return []
-    entered = [] if is_recursive else filter(_is_entered, folders)
-    walked = list(islice(chain.from_iterable(map(os.walk, entered)), _MOST_FOLDERS))
-    names = (name for *_, files in walked for name in files)
-    n = sum(name[0] != "." and name.lower().endswith(PICTURE_SUFFIXES) for name in names)
-    least = "at least " if len(walked) == _MOST_FOLDERS else ""
-    pictures = f" with {least}{pluralise(n, 'picture')} ({_TAKE_THEM})" if n else ""
-    return [f"{pluralise(len(folders), 'folder')}{pictures}"]

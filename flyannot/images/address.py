@@ -69,11 +69,6 @@ def address_from_name(file, name):
     return file if file.endswith(behind_file) else file + behind_file
 
 
-def embryo_name(photograph, number):
-    """Return the name or address of an embryo of a photograph."""
-    return f"{photograph}#{number}"
-
-
 def photograph_name(name):
     """Return the name of the photograph on which an embryo was found; other names are returned unchanged."""
     number = _ADDRESS.fullmatch(name)[3] if "#" in name else None

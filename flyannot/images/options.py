@@ -1,7 +1,6 @@
 """Options of `flyannot extract`, and the sizes of patches."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from flyannot.base.errors import InputError
@@ -11,7 +10,6 @@ from flyannot.base.options import (
     FloatType,
     IntegerType,
     Options,
-    OutputPathType,
     TupleType,
     option,
 )
@@ -91,13 +89,6 @@ class ExtractOptions(Options):
         FloatType(least=0, most=1),
         "Add to the descriptor of a patch, with this weight, the mean and the standard deviation of its grey "
         "levels, which SIFT ignores.",
-    )
-
-    pictures: Path | None = option(
-        None,
-        OutputPathType(),
-        "A folder for a JPEG of every embryo as it was turned and cut out, to check.",
-        in_header=False,
     )
 
     def __post_init__(self):

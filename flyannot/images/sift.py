@@ -74,7 +74,7 @@ def dense_sift(image, corners, patch_px=16):
     before = -first[0]  # pixels outside the image that the bins of a patch at its border cover
     after = first[-1] + weights.shape[1] - patch_px
     maps = _orientation_maps(_smooth(image, patch_px), before, after)
-    order = _row_order(corners)
+    order = np.argsort(corners[:, 0], kind="stable")
     scratch = _scratch(maps.shape[1])
     descriptors = np.empty((len(corners), N_FEATURES), np.uint8)
     _contract_patches(maps, corners, order, first + before, weights, scratch, descriptors.view(np.uint64))
@@ -200,12 +200,6 @@ def _bin_weights(bin_px):
     return first, (triangle * np.exp(-(offset**2) / 8)).astype(np.float32)
 
 
-def _row_order(corners):
-    """Return an order of patches in which the patches of one row of the image follow one another."""
-    rows = corners[:, 0]
-    return np.arange(len(rows)) if (rows[1:] >= rows[:-1]).all() else np.argsort(rows, kind="stable")
-
-
 @compiled
 def _smooth_image(image, taps, rows, columns, line, smoothed):
     """Convolve an image with a symmetric kernel: down its columns, then along its rows.
@@ -304,7 +298,7 @@ def _contract_patches(maps, corners, order, first, weights, scratch, descriptors
     ----------
     maps : float32 array, as `_orientation_maps` returns
     corners : int array (n_patches, 2)
-    order : int array, as `_row_order` returns
+    order : int array, in which the patches of one row of the image follow one another
     first : int array (4,), first pixel of each bin, as `_bin_weights` returns, plus the margin of the maps
     weights : as `_bin_weights` returns
     scratch : as `_scratch` returns; overwritten

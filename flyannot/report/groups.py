@@ -216,7 +216,7 @@ class RunGroups:
             alike=alike,
             typical=index.typical_image(name),
             place=index.places.get(name),
-            is_partly=self._annotations.is_partly_known(gene, s, fbgn),
+            is_partly=(self._annotations.gene_id(gene, fbgn), s) in self._annotations.known_only,
             unusual=index.unusualness(name, nearest, unlikeness),
             unlike=None if predicted else index.review_distances.get(name, 0.0),
         )
@@ -245,7 +245,8 @@ class RunGroups:
         answers = [replace(answer, curated=said.get(answer.term, "")) for answer in answers]
         answers += [Answer(term=term, curated=YES) for term in sorted((curated or set()) - {*learned})]
         plain = list(map(DisplayedAnswer, answers))
-        marks = self._selector.choose(plain, self._annotations.reviewed_terms(*gene, fbgn))
+        gene_id = self._annotations.gene_id(shown.groups.gene[g], fbgn)
+        marks = self._selector.choose(plain, self._annotations.reviewed.get((gene_id, shown.stage_range), ()))
         values = {
             one.term: one.answer.decision_value
             for one in plain

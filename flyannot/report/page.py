@@ -277,7 +277,7 @@ def _write_all_groups(folder, shared, execution, reads):
     """
     path = folder / f"groups-{time.time_ns()}"
     value = SharedValue(shared, path)
-    if execution.jobs > 1 or execution.workers.scheduler:
+    if execution.workers.jobs > 1 or execution.workers.scheduler:
         value.write()
     numbers = range(len(shared[0]))
     total = len(numbers)

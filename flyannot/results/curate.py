@@ -14,7 +14,7 @@ from flyannot.curation.corrections import (
     settle_verdicts,
 )
 from flyannot.dataset.folder import format_annotations, read_annotations
-from flyannot.dataset.paths import find_annotation_table
+from flyannot.dataset.paths import ANNOTATIONS, find_table
 from flyannot.dataset.table_warnings import abbreviate_names
 from flyannot.pipeline.engine.task import write_text_output, write_text_outputs
 
@@ -152,7 +152,7 @@ def write_corrected_annotations(
     InputError
         If a table cannot be read, or `out` is one of them. Or if `out` exists and `force` is off.
     """
-    table = find_annotation_table(annotations_csv)
+    table = find_table(annotations_csv, ANNOTATIONS)
     before = read_annotations(annotations_csv, columns=columns)
     after, changes = apply_corrections(before, read_corrections(paths, columns), table)
     left_out = frozenset() if with_new_genes else frozenset(after.known_only)

@@ -4,7 +4,6 @@ import os
 import shlex
 import shutil
 import signal
-import unicodedata
 from functools import partial
 from glob import escape, glob
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 from flyannot.cli import group
-from flyannot.cli.shared.options import is_output
+from flyannot.cli.shared.options import OutputPath
 from flyannot.report import page
 from tests.cli.test_cli import check_error
 from tests.command_lines import commands_below
@@ -41,7 +40,6 @@ LINES = {
 # A line for every command that reads, and writes a folder: into that of an input, which it would replace.
 FOLDERS = {
     "run": "run mine/run.toml --data-set embryos -o mine",
-    "extract --pictures": "extract embryos -o new.h5 --pictures embryos/images",
     "explain": "explain model.h5 embryos --gene syn001 --stage-range 4-6 -o embryos --force",
     "import wu2016": "import wu2016 mine/patterns.npz -o mine --force",
     "import flyexpress": "import flyexpress bmp mine/images.csv --copy -o mine --force",
@@ -74,7 +72,7 @@ MADE_AS_ONE = {"learn-dict", "pool", "train", "annotate", "extract", "import fea
 def test_every_command_that_reads_and_writes_has_its_line():
     writers = set()
     for name, command in commands_below(group):
-        written = [param for param in command.params if is_output(param)]
+        written = [param for param in command.params if isinstance(param.type, OutputPath)]
         if any(isinstance(param.type, click.Path) and param not in written for param in command.params):
             writers |= {f"{name} {param.opts[-1]}".removesuffix(" --output") for param in written}
     assert {name.removeprefix("flyannot ") for name in writers} == {*LINES, *FOLDERS, *REPLACE_NONE}
@@ -135,16 +133,13 @@ def test_no_output_is_a_picture_of_a_data_set_with_or_without_a_table(
     Path("soft.png").symlink_to(f"mine/{names[0]}")
     before = {path: path.read_bytes() for path in Path("mine").iterdir()}
     outs = [*(f"mine/{name}" for name in names), f"mine/../mine/{names[0]}", f"linked/{names[1]}", "soft.png"]
-    record_property("trials", len(OF_DATA_SET) * len(outs) + 4)
+    record_property("trials", len(OF_DATA_SET) * len(outs))
     for line in OF_DATA_SET:
         for out in outs:
             said = flyannot(line, O=out)
             assert said.code == 2 or not has_table and said.code, (line, out, said)
-    for folder in ("mine", "mine/", "linked", "new/../mine"):
-        said = flyannot(f"extract mine --stage-range 4-6 -o new.h5 --pictures {folder}")
-        check_error(said, 2, "both input and")
     assert {path: path.read_bytes() for path in Path("mine").iterdir()} == before
-    assert Path("soft.png").is_symlink() and not Path("new.h5").exists()
+    assert Path("soft.png").is_symlink()
 
 
 def test_a_command_whose_input_is_not_there_makes_nothing(flyannot, workplace):
@@ -162,21 +157,6 @@ def test_a_command_whose_input_is_not_there_makes_nothing(flyannot, workplace):
         assert sorted(os.listdir()) == before, words
     check_error(flyannot("report typo"), 2, "no such folder: typo")
     assert sorted(os.listdir()) == before
-
-
-def test_two_pictures_never_share_a_file(flyannot, workplace):
-    """Slashes become underscores, and some disks ignore capitals and the Unicode form of letters."""
-    names = ["a/1.png", "a_1.png", "A_1.PNG", "a_1.png-2.png", "\u00e9.png", "e\u0301.png"]
-    Path("odd/a").mkdir(parents=True)
-    pictures = sorted(Path("embryos/images").glob("*_4-6_1.png"))
-    for name, path in zip(names, pictures):
-        shutil.copy(path, f"odd/{name}")
-    rows = "".join(f"{name},g{i},4-6\n" for i, name in enumerate(names))
-    Path("odd/images.csv").write_text(f"image,gene,stage_range\n{rows}", encoding="utf-8")
-    said = flyannot("extract odd -o odd.h5 --pictures out", code=0)
-    made = [unicodedata.normalize("NFC", name).casefold() for name in os.listdir("out")]
-    assert len(set(made)) == len(names) == len({path.read_bytes() for path in Path("out").iterdir()})
-    assert said.err.count("is the picture of") == 3 and "a_1.png-3.jpg is the picture of a_1.png" in said.err
 
 
 @pytest.mark.parametrize("command", LINES)

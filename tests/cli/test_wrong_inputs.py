@@ -61,7 +61,7 @@ def replaced_inputs(name, line, wrong):
         yield [wrong.name if word == path else word for word in words]
     for option in ALL[name].params:
         kind = getattr(option.type, "kind", None)
-        is_input = option.type is IN_FILE or isinstance(kind, PathType) and "--pictures" not in option.opts
+        is_input = option.type is IN_FILE or isinstance(kind, PathType)
         if isinstance(option, click.Option) and is_input:
             yield [*words, option.opts[-1], wrong.name]
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from flyannot.base.errors import InputError
 from flyannot.dataset.images import read_folder
-from flyannot.dataset.picture_folder import list_pictures
+from flyannot.dataset.picture_folder import _TAKE_THEM, list_pictures
 from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
 from flyannot.pipeline.engine.images import image_columns
 
@@ -60,7 +60,7 @@ def test_every_file_is_taken_or_counted(tmp_path):
     listing = list_pictures(tmp_path)
     assert listing.names == ["e.png"]
     assert count_named(listing.left_out) == len(os.listdir(tmp_path)) - 1
-    assert listing.left_out == "1 NEF, 1 PDF, 1 TXT, 1 hidden file, 6 other files, 1 folder"
+    assert listing.left_out == "1 NEF, 1 PDF, 1 TXT, 1 hidden file, 6 other files, 1 folder" + _TAKE_THEM
 
 
 @pytest.mark.parametrize("mark", ["_s", "_S", "-s", "_thumb", "-thumbnail", "_small", "_tn"])
@@ -82,7 +82,7 @@ def test_folders_below_are_entered_only_if_asked_for(tmp_path):
         save(tmp_path / name)
     (tmp_path / "b" / "circle").symlink_to(tmp_path)
     assert list_pictures(tmp_path).names == ["e.png"]
-    assert "2 folders with 2 pictures (to take them: --recursive" in list_pictures(tmp_path).left_out
+    assert "2 folders (to take the pictures in them: --recursive" in list_pictures(tmp_path).left_out
     listing = list_pictures(tmp_path, is_recursive=True)
     assert listing.names == ["b/c/f.JPG", "b/e.png", "e.png"]
     assert listing.left_out == "1 hidden file, 2 folders"

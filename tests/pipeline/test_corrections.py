@@ -119,9 +119,6 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, d
     # The output compares scores on the same terms, and counts the changed answers.
     mean = compare_outcomes(before, scores)["mean"]
     assert f"was {mean['first']:.3f} and is {mean['second']:.3f} ({mean['difference']:+.3f}" in said.out
-    on_page = f"{before['summary']['all']['macro']['auc']:.3f}"
-    words = " ".join(said.out.split())
-    assert (f"; the earlier page showed {on_page}, over" in words) == (on_page != f"{mean['first']:.3f}")
     now = rows_of_csv(out / "predictions.csv")
     answers.append({key_of(row): row["answer"] for row in now})
     changed = {

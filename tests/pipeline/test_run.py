@@ -169,15 +169,15 @@ def test_the_configurations_we_ship_can_be_read_and_recorded(path, tmp_path):
 
 def test_paths_are_relative_to_the_configuration(tmp_path):
     """An option with one path, and options with several; the record leads to the same files."""
-    text = BOTH + '[extract]\npictures = "cut"\n[report]\nontology = ["a.obo"]\n'
+    text = BOTH + '[train]\nadapt = "m.h5"\n[report]\nontology = ["a.obo"]\n'
     (tmp_path / "c.toml").write_text(text)
     found = read_configuration(tmp_path / "c.toml", settings=["evaluate.roll-up=b.obo"])
-    assert found.options["extract"].pictures == tmp_path / "cut"
+    assert found.options["train"].adapt == tmp_path / "m.h5"
     assert found.options["report"].ontology == (tmp_path / "a.obo",)
     assert found.options["evaluate"].roll_up == (Path("b.obo"),), "of the command line: as typed"
     write_record(found)
     again = read_configuration(found.output / "run.toml").options
-    assert again["extract"] == found.options["extract"] and again["report"] == found.options["report"]
+    assert again["train"] == found.options["train"] and again["report"] == found.options["report"]
 
 
 def test_a_record_that_somebody_edited_is_read_and_checked_as_any_configuration(tmp_path):

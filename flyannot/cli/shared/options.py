@@ -11,7 +11,6 @@ from click.shell_completion import CompletionItem
 from flyannot.base.errors import InputError
 from flyannot.base.options import (
     FlagType,
-    OutputPathType,
     PathType,
     TupleType,
     format_default,
@@ -50,15 +49,9 @@ class Command(DocumentedCommand):
             return super().invoke(ctx)
 
     def _inputs(self, values):
-        read = [values.get(param.name) for param in self.params if not is_output(param)]
+        read = [values.get(param.name) for param in self.params if not isinstance(param.type, OutputPath)]
         paths = [path for value in read for path in (value if isinstance(value, tuple) else [value])]
         return [path for path in paths if isinstance(path, (str, Path)) and os.path.exists(path)]
-
-
-def is_output(param):
-    """Return True if a click parameter is a path that the command writes."""
-    kind = getattr(param.type, "kind", None)
-    return isinstance(param.type, OutputPath) or isinstance(kind, OutputPathType)
 
 
 class ModelFile(click.Path):

@@ -73,7 +73,6 @@ _SHAPES = {
     "tube": draw_tube,
     "both": _mirror_tube,
     "rows": partial(_repeat_shape, draw_tube),
-    "dots": partial(_repeat_shape, draw_tube),
     "pairs": partial(_repeat_shape, _mirror_tube),
 }
 

@@ -64,10 +64,7 @@ def describe_curation_effect(before, now):
     evaluated = {key for key, row in rows_now.items() if not row["reason"]}
     if mean:
         n_terms = pluralise(len(was & evaluated), "term")
-        sentences.append(
-            f"learned with other curated terms: over the same {n_terms} {_format_change(mean)}"
-            + _describe_earlier_mean(before, mean["first"])
-        )
+        sentences.append(f"learned with other curated terms: over the same {n_terms} {_format_change(mean)}")
     for stage_range, term in sorted(was - evaluated):
         row = rows_now.get((stage_range, term), {"reason": "no gene with images has it any more"})
         why = row["reason"].removeprefix("not evaluable: ")
@@ -75,17 +72,6 @@ def describe_curation_effect(before, now):
     if new := sorted(evaluated - was):
         sentences.append(f"evaluated for the first time: {', '.join(f'{term} ({s})' for s, term in new)}")
     return sentences
-
-
-def _describe_earlier_mean(scores, compared):
-    """Say why the mean AUC of earlier scores is compared with another value than their page showed, or ""."""
-    summary = scores["summary"]["all"]
-    if f"{summary['macro']['auc']:.3f}" == f"{compared:.3f}":
-        return ""
-    return (
-        f"; the earlier page showed {summary['macro']['auc']:.3f}, over its "
-        f"{pluralise(summary['n_terms'], 'term')} and by the curated terms of then"
-    )
 
 
 def describe_adaptation(before, now, n_seen):

@@ -8,7 +8,7 @@ from flyannot.base.errors import InputError, did_you_mean
 from flyannot.curation.corrections import apply_corrections, describe_changes, read_corrections
 from flyannot.dataset.folder import Annotations, read_annotations
 from flyannot.dataset.ontology import add_parent_terms, read_ontology
-from flyannot.dataset.paths import ANNOTATIONS, find_annotation_table, has_table
+from flyannot.dataset.paths import ANNOTATIONS, find_table, has_table
 from flyannot.files.digest import file_digest, table_digest
 from flyannot.terms.metrics import NOT_ANATOMY
 
@@ -34,7 +34,7 @@ class CuratedTerms:
     @cached_property
     def table(self):
         """The Path of the table of annotations."""
-        return find_annotation_table(self.folder_or_table)
+        return find_table(self.folder_or_table, ANNOTATIONS)
 
     @property
     def has_tables(self):

@@ -69,15 +69,6 @@ class OutputPart:
         return self
 
 
-def build_numbered_part(out, header, number, items, made_with, *, name, files):
-    """Build the OutputPart of consecutive items of stored files, whose digests are in the header.
-
-    number : int, the number of the part; the other parameters are as in `OutputPart`
-    """
-    path = part_path(out, json_digest([header.options, header.inputs, number]))
-    return OutputPart(images=items, header=header, path=path, made_with=made_with, name=name, files=files)
-
-
 @dataclass(frozen=True)
 class StoredImage:
     """One image of a file of descriptors or features, which is processed without its picture.
@@ -122,9 +113,15 @@ def build_stored_image_parts(out, header, groups, made_with, files, share=None):
     for number, images in select_share(list(enumerate(cut_into_parts(groups))), share):
         first, last = images[0], images[-1]
         name = f"the images {first.row + 1} of {first.stage_range} to {last.row + 1} of {last.stage_range}"
-        read = [*files, *dict.fromkeys(image.file for image in images)]
-        named = f"{name} in {first.file}"
-        parts.append(build_numbered_part(out, header, number, images, made_with, name=named, files=read))
+        part = OutputPart(
+            images=images,
+            header=header,
+            path=part_path(out, json_digest([header.options, header.inputs, number])),
+            made_with=made_with,
+            name=f"{name} in {first.file}",
+            files=[*files, *dict.fromkeys(image.file for image in images)],
+        )
+        parts.append(part)
     return parts
 
 

@@ -135,8 +135,3 @@ class StepRequest:
     images: tuple = ()
     curated: Any = None
     also: tuple = ()
-
-    @property
-    def is_in_run(self):
-        """True if the step is part of a run."""
-        return self.run is not None

@@ -78,11 +78,6 @@ class Execution:
     force: bool = False
     progress: Callable = no_progress  # called as items end
 
-    @property
-    def jobs(self):
-        """The number of tasks that run at a time on this machine."""
-        return self.workers.jobs
-
 
 @dataclass(frozen=True)
 class Outcome:

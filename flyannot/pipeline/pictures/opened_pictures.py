@@ -15,7 +15,7 @@ from flyannot.base.quality_warnings import QualityWarning
 from flyannot.dataset.folder import Image
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.pictures import ShownPicture
-from flyannot.images.address import embryo_name, split_address
+from flyannot.images.address import split_address
 from flyannot.images.embryo import open_picture
 from flyannot.images.options import ExtractOptions
 from flyannot.images.quality import find_refusal
@@ -48,7 +48,7 @@ class PictureUse(ABC):
     extract: ExtractOptions
     stage_ranges: tuple
     is_rated: ClassVar[bool] = False
-    is_in_run: ClassVar[bool] = False
+    is_in_run: bool = False
     is_shown: ClassVar[bool] = True
 
     def load(self, stage_ranges):  # noqa: B027 - some uses need nothing
@@ -216,7 +216,7 @@ def _split_photograph(opened, image, options):
         yield image, format_failure(error)
         return
     for number, candidate in enumerate(candidates, 1):
-        name = embryo_name(image.name, number)
+        name = f"{image.name}#{number}"
         place = candidate.place
         group = name if image.group == image.name else image.group
         around = f", around x={place.x:.0f} y={place.y:.0f}"

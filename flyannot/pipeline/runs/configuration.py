@@ -81,7 +81,11 @@ def build_configuration(tables, path, settings=(), *, data_set=None, output=None
     data_set, output : Paths that override the file's
     """
     _check_names(tables, path)
-    options = _parse_tables(tables, Path(path).parent, f"{path}: ", _parse_overrides(settings))
+    overrides = _parse_overrides(settings)
+    options = {}
+    for name, kind in find_options_classes().items():
+        table = _convert_paths(kind, tables.get(name, {}), lambda of: resolve_path(Path(path).parent, of))
+        options[name] = kind.from_table(table | overrides.get(name, {}), f"{path}: [{name}]")
     options["learn-dict"].settings(f"{path}: ")  # an error if the learner has no such option
     return Configuration(
         data_set or _read_path(path, tables, "data-set"),
@@ -89,23 +93,6 @@ def build_configuration(tables, path, settings=(), *, data_set=None, output=None
         parse_option(_SEED, tables.get("seed", 0), f"{path}: seed"),
         options,
     )
-
-
-def _parse_tables(tables, folder, where, overrides):
-    """Return a dict: table -> options object.
-
-    Parameters
-    ----------
-    tables : dict, with paths relative to `folder`
-    folder : Path
-    where : how messages begin
-    overrides : dict, table -> values by name that override `tables`
-    """
-    options = {}
-    for name, kind in find_options_classes().items():
-        table = _convert_paths(kind, tables.get(name, {}), lambda path: resolve_path(folder, path))
-        options[name] = kind.from_table(table | overrides.get(name, {}), f"{where}[{name}]")
-    return options
 
 
 def write_record(configuration):

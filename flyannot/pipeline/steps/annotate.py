@@ -65,35 +65,20 @@ def build_task(request):
     """Build the Task that predicts terms, for a StepRequest of `flyannot annotate` or of a run."""
     (model,) = request.inputs["model"]
     sources = request.inputs["images"]
-    if request.is_in_run and "scores" not in request.inputs:
-        return build_suggesting_task(request)
-    if request.is_in_run:
+    stage_ranges = request.selection.stage_range
+    images, descriptors = request.images, None
+    if "scores" in request.inputs:
         (features,), (scores,) = (request.inputs[name] for name in ("features", "scores"))
         of_run = RunAnswers(scores, features, request.curated)
         return FeaturesAnnotationTask(model, features, request.out, request.options, of_run=of_run)
-    stage_ranges = request.selection.stage_range
-    if len(sources) == 1 and read_unverified_kind(sources[0]) == "features":
+    if request.run is not None:  # a supplied model suggests terms, from the pictures as `extract` opens them
+        (descriptors,) = request.inputs["descriptors"]
+    elif len(sources) == 1 and read_unverified_kind(sources[0]) == "features":
         return FeaturesAnnotationTask(model, sources[0], request.out, request.options, stage_ranges)
-    images = read_images_for_model(model, sources, request.selection)
-    return annotate_task(model, images, request.out, request.options, stage_ranges=stage_ranges)
-
-
-def build_suggesting_task(request):
-    """Build the task by which a supplied model suggests terms for the pictures of a run.
-
-    `extract` makes its output at the same time. The images are identified by the descriptors of the run.
-
-    request : StepRequest of the step `annotate`
-    """
-    (model,), (descriptors,) = (request.inputs[name] for name in ("model", "descriptors"))
-    return annotate_task(
-        model,
-        request.images,
-        request.out,
-        request.options,
-        stage_ranges=request.selection.stage_range,
-        descriptors=descriptors,
-    )
+    else:
+        images = read_images_for_model(model, sources, request.selection)
+    more = {"stage_ranges": stage_ranges, "descriptors": descriptors}
+    return annotate_task(model, images, request.out, request.options, **more)
 
 
 def read_images_for_model(model, paths, selection, *, genes=()):
@@ -150,13 +135,12 @@ def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=N
     usable = images if descriptors else [i for i in images if i.stage_range in ("", *known)]
     others = Counter(image.stage_range for image in images if image.stage_range not in ("", *known))
     summary = partial(_summarise_suggestions, descriptors, known) if descriptors else summarise_predictions
-    use = SuggestionInRun if descriptors else Annotation
     wanted = tuple(s for s in known if s in (stage_ranges or known))
     return AnnotationTask(
         usable,
         out,
         header,
-        use(extract, wanted, model, digest, header),
+        Annotation(extract, wanted, model, digest, header, is_in_run=descriptors is not None),
         files=[model, *options.ontology],
         known_digest=_read_images_digest(descriptors) if descriptors else "",
         summary=summary,
@@ -228,6 +212,7 @@ class Annotation(PictureUse):
     model : Path of the model file, and digest : its digest
     header : Header of the predictions
     earlier : EarlierPredictions, or None
+    is_in_run : whether a supplied model suggests terms for the pictures of a run
     """
 
     extract: ExtractOptions
@@ -236,6 +221,7 @@ class Annotation(PictureUse):
     digest: str
     header: Header
     earlier: EarlierPredictions | None = None
+    is_in_run: bool = False
     is_rated: ClassVar[bool] = True
 
     def load(self, stage_ranges):
@@ -268,12 +254,6 @@ class Annotation(PictureUse):
 
     def reuse(self, images):
         return find_known_rows(self.earlier, images)
-
-
-class SuggestionInRun(Annotation):
-    """The use of an embryo by a run that has no terms of its own: a supplied model suggests them."""
-
-    is_in_run: ClassVar[bool] = True
 
 
 def _map_suggestions(loaded, groups, predicted, described, pooled):

@@ -281,14 +281,14 @@ class CrossValidation(Evaluation):
         n_terms = sum(len(groups.terms) for groups in curated.values())
         n_fits = n_folds ** (2 if options.nested else 1)
         count = ProgressCount(execution.progress, n_terms * n_fits, "term")
-        fit_options = FitOptions.of_training(train, execution.jobs, on_terms=count.add)
+        fit_options = FitOptions.of_training(train, execution.workers.jobs, on_terms=count.add)
         outcomes, evaluated, before = {}, {}, {}
         for s, groups in curated.items():
             adapter = Adapter(bases[s].model, bases[s].terms) if s in bases else None
             if adapter:
-                rows = groups.with_logits(adapter, loaded[s][1], train, execution.jobs)
+                rows = groups.with_logits(adapter, loaded[s][1], train, execution.workers.jobs)
             else:
-                rows = groups.with_features(loaded[s][1], train, execution.jobs)
+                rows = groups.with_features(loaded[s][1], train, execution.workers.jobs)
             more = folds, train.method, fit_options, adapter
             outcomes[s], members = validate(rows, s, *more, seed=self.seed)
             names = [[column[g] for g in members] for column in (groups.groups.name, rows.genes)]

@@ -1,7 +1,5 @@
 """From images to descriptors.h5."""
 
-import logging
-import os
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
@@ -12,12 +10,9 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
 from flyannot.encode.encoder import Encoder
-from flyannot.files.atomic_file import atomic_write, check_output
 from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header
-from flyannot.files.hdf5.pictures import pictures_path, read_picture_row
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
-from flyannot.files.output_names import FileNames
 from flyannot.files.tables import write_table
 from flyannot.images.address import photograph_name
 from flyannot.images.extract import choose_stride
@@ -28,7 +23,6 @@ from flyannot.pipeline.engine.parts import remove_parts
 from flyannot.pipeline.pictures.opened_pictures import PictureUse
 from flyannot.pipeline.pictures.pictures_task import PicturesTask
 
-log = logging.getLogger("flyannot")
 _COLUMNS_OF_PLACES = ("image", "gene", "fbgn", "stage_range", *EmbryoBox._fields)
 _N_NAMED = 5  # images with a quality warning that a summary names
 
@@ -51,46 +45,26 @@ class Description(PictureUse):
 
 
 def build_task(request):
-    """Build the Task that describes images by patches, for a StepRequest of `flyannot extract`."""
-    return extract_task(
-        request.images or read_selected_images(request.inputs["data_set"][0], request.selection),
-        request.out,
-        request.options,
-        stage_ranges=request.selection.stage_range,
-        also=request.also,
-    )
+    """Build the PicturesTask that describes images by patches, for a StepRequest of `flyannot extract`.
 
-
-def extract_task(images, out, options, *, stage_ranges=(), also=()):
-    """Build the task that describes the images of a data set; unreadable ones are skipped and listed.
-
-    Parameters
-    ----------
-    images : list of Image
-    out : Path of the descriptors file
-    options : ExtractOptions
-    stage_ranges : the stage ranges to which guesses are limited; empty for all
-    also : PicturesTasks of the same images, whose outputs are made at the same time
-
-    Returns
-    -------
-    task : PicturesTask; it raises a FlyannotError if not one image can be read
+    Images that cannot be read are skipped and listed. The task raises a FlyannotError if that is all.
     """
-    if options.pictures:  # it may not be a folder of the images, whose pictures it could replace
-        check_output(options.pictures, {os.path.dirname(image.file) for image in images})
+    selection = request.selection
+    images = request.images or read_selected_images(request.inputs["data_set"][0], selection)
     n_images = Counter(image.stage_range for image in images)
     n_open = n_images.pop("", 0)  # all of them may be of one stage range
-    options = choose_stride(options, n_open + max(n_images.values(), default=0))
+    options = choose_stride(request.options, n_open + max(n_images.values(), default=0))
+    header = Header("descriptors", {"extract": options.to_header()}, {})
     return PicturesTask(
         images,
-        out,
-        Header("descriptors", {"extract": options.to_header()}, {}),
-        Description(options, tuple(stage_ranges or STAGE_RANGES)),
-        also=also,
+        request.out,
+        header,
+        Description(options, selection.stage_range or STAGE_RANGES),
+        also=request.also,
         summary=summarise_descriptors,
-        complete=partial(_refuse_without_patches, out),
-        write_beside=partial(_write_beside, out, options),
-        tables=embryo_table_path(out, {"extract": options.to_header()}),
+        complete=partial(_refuse_without_patches, request.out),
+        write_beside=partial(_write_beside, request.out),
+        tables=embryo_table_path(request.out, header.options),
     )
 
 
@@ -162,31 +136,13 @@ def embryo_table_path(out, options):
     return {out.with_name(f"{out.stem}-embryos.csv"): ("image", *EmbryoBox._fields)}
 
 
-def _write_beside(out, options):
-    """Write the table of embryos and the pictures of `options.pictures` beside a descriptors file.
-
-    Pictures that several genes share are named in the log.
-    """
+def _write_beside(out):
+    """Write the table of embryos beside a descriptors file, and log which pictures several genes share."""
     write_embryo_table(out)
     with open_stored_file(out) as stored:
         of_ranges = [read_image_metadata(stored, s) for s in stored.stage_ranges]
     names = ("image", "gene", "fbgn", "picture_digest")
     warn_of_repeated_pictures(out, {n: [value for c in of_ranges for value in c[n]] for n in names})
-    if options.pictures is None:
-        return
-    file_names = FileNames()
-    with open_stored_file(pictures_path(out), "pictures") as stored:
-        places = [
-            (name, s, row)
-            for s in stored.stage_ranges
-            for row, name in enumerate(stored.read_array(s, "image"))
-        ]
-        for name, s, row in sorted(places):
-            path = options.pictures / file_names.choose(name, ".jpg")
-            if path.name != f"{name.replace('/', '_')}.jpg":
-                log.info("note: %s is the picture of %s", path, name)
-            with atomic_write(path, keep_same=True) as beside:
-                beside.write_bytes(read_picture_row(stored, s, row).jpeg)
 
 
 def write_embryo_table(out):

@@ -3,7 +3,6 @@
 Pooling images gives the same features as `extract` followed by `pool`, but stores no descriptors.
 """
 
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -52,7 +51,7 @@ def build_task(request):
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
         images = read_selected_images(sources[0], request.selection)
         return pool_images_task(images, dictionary, request.out, request.options)
-    if request.selection.view and not request.is_in_run:
+    if request.selection.view and request.run is None:
         raise InputError(
             "the views of descriptors were chosen when they were extracted",
             fix="leave out --view, or name the folder of the images",
@@ -155,12 +154,9 @@ class Pooling(PictureUse):
         return load_encoder(self.dictionary, self.digest, stage_range, self.options)
 
 
-@contextmanager
 def _open_atoms(path):
     """Open a dictionary file, or a model file, which has the dictionary of its features."""
-    kind = "model" if read_unverified_kind(path) == "model" else "dictionary"
-    with open_stored_file(path, kind) as stored:
-        yield stored
+    return open_stored_file(path, "model" if read_unverified_kind(path) == "model" else "dictionary")
 
 
 def _header(atoms, options, stage_ranges, inputs):

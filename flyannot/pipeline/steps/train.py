@@ -125,7 +125,7 @@ class ModelTask(FileTask):
         curated = {s: build_training_set(of, annotations, s, options) for s, of in columns.items()}
         n_terms = sum(len(groups.terms) for groups in curated.values())
         count = ProgressCount(execution.progress, n_terms, "term")
-        fit_options = FitOptions.of_training(options, execution.jobs, on_terms=count.add)
+        fit_options = FitOptions.of_training(options, execution.workers.jobs, on_terms=count.add)
         with limit_blas_threads():
             trained = {
                 s: _train_stage_range(groups, features[s], options, fit_options, stage_range_rng(seed, s))
