@@ -21,7 +21,7 @@ _THUMBNAIL = re.compile(
 )
 _OF_REPORT = re.compile(r".*\.html-files-[0-9a-f]+", re.DOTALL)  # the folder of pictures beside a report
 _MOST_ROWS = 20  # of a table in which names of pictures are searched
-_TAKE_THEM = " (to take the pictures in them: --recursive, or in a run --set select.recursive=true)"
+_TAKE_THEM = " (to take pictures in folders: --recursive, or in a run --set select.recursive=true)"
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def test_folders_below_are_entered_only_if_asked_for(tmp_path):
         save(tmp_path / name)
     (tmp_path / "b" / "circle").symlink_to(tmp_path)
     assert list_pictures(tmp_path).names == ["e.png"]
-    assert "2 folders (to take the pictures in them: --recursive" in list_pictures(tmp_path).left_out
+    assert "2 folders (to take pictures in folders: --recursive" in list_pictures(tmp_path).left_out
     listing = list_pictures(tmp_path, is_recursive=True)
     assert listing.names == ["b/c/f.JPG", "b/e.png", "e.png"]
     assert listing.left_out == "1 hidden file, 2 folders"
@@ -146,7 +146,7 @@ def pictures(desk):
 def test_check_counts_the_pictures_of_a_folder_and_names_bad_ones(flyannot, pictures):
     said = flyannot("check mine", code=0)
     assert "2 pictures; 2 can be used" in said.out
-    assert "left out: 1 TXT, 1 folder with 1 picture" in said.err
+    assert "left out: 1 TXT, 1 folder (to take pictures in folders: --recursive, " in said.err
     (pictures / "bad.png").write_text("text")
     Image.fromarray(np.full((128, 320), 255, np.uint8)).save(pictures / "blank.png")
     said = flyannot("check mine --recursive", code=2)
@@ -196,7 +196,7 @@ def test_a_table_that_names_the_pictures_is_never_passed_over_in_silence(
 )
 def test_a_command_names_what_it_leaves_out_and_takes_all_if_asked(flyannot, pictures, line):
     said = flyannot(line, code=0)
-    assert "note: mine: left out: 1 TXT, 1 folder with 1 picture" in said.err
+    assert "note: mine: left out: 1 TXT, 1 folder (to take pictures in folders: --recursive, " in said.err
     said = flyannot(f"{line} --recursive --force" if "-o" in line else f"{line} --recursive", code=0)
     assert "left out: 1 TXT\n" in said.err
     found = Path("mine.csv").read_text() if "-o" in line else said.out

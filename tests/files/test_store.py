@@ -116,9 +116,8 @@ def shown_pictures(rng):
 
     def shown(*terms):
         maps = {t: (rng.normal(size=5), rng.integers(-127, 128, MAP_CELLS).astype("i1")) for t in terms}
-        odds = rng.normal(size=6) if terms else np.full(6, np.nan)
         jpeg = rng.bytes(int(rng.integers(1, 99)))
-        return ShownPicture(jpeg, rng.random(OUTLINE_PX) < 0.5, odds[0], odds, maps)
+        return ShownPicture(jpeg, rng.random(OUTLINE_PX) < 0.5, maps)
 
     return [shown("gap", "β"), shown(), shown("gap")]
 

@@ -116,7 +116,7 @@ def shown(name):
     """Return a picture of large squares, which has few bytes, for pages of thousands of genes."""
     squares = np.random.default_rng(sum(map(ord, name))).integers(0, 256, (16, 40), dtype=np.uint8)
     pixels = np.kron(squares, np.ones((CELL_PX, CELL_PX), np.uint8))
-    return ShownPicture(encode_jpeg(pixels), np.ones(OUTLINE_PX, bool), np.nan, np.full(6, np.nan))
+    return ShownPicture(encode_jpeg(pixels), np.ones(OUTLINE_PX, bool))
 
 
 def write_groups(path, groups, *, page_bytes=20_000_000, **more):
