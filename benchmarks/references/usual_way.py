@@ -52,13 +52,14 @@ def annotate_as_usual(data_set, scores, stage_range, choice, seed):
     features = join_images(features, group, len(number), choice["images"])
     truth = np.array([[mark == "1" for mark in of_term] for of_term in evaluated["truth"]]).T
     fit_terms(features, truth, choice["classifier"])
-    seconds, n = sum(os.times()[:4]), len(paths)
-    result = {"seconds": seconds, "us_per_sample": 1e6 * seconds / n, "n": n, "n_patches": len(X)}
-    folds, values = np.array(evaluated["fold"]), np.empty(truth.shape)
+    seconds = sum(os.times()[:4])
+    of_image = {"n": len(paths), "us_per_sample": 1e6 * seconds / len(paths)}
+    folds = np.array(evaluated["fold"])
+    values = np.empty(truth.shape)
     for fold in np.unique(folds):
         out = folds == fold
         values[out] = fit_terms(features[~out], truth[~out], choice["classifier"])(features[out])
-    return result | {"auc": mean_auc(evaluated, values)}
+    return {"auc": mean_auc(evaluated, values), "n_patches": len(X), "seconds": seconds} | of_image
 
 
 def mean_auc(evaluated, values):
@@ -221,11 +222,11 @@ def fit_terms(X, truth, classifier):
     from sklearn.model_selection import GridSearchCV
     from sklearn.svm import LinearSVC
 
-    rows, fitted = csr_matrix(X), []
+    fitted = []
     with without_warnings():
         for positive in truth.T:
             machine = LinearSVC(class_weight="balanced", C=classifier or 1.0)
             if not classifier:
                 machine = GridSearchCV(machine, {"C": _CS}, scoring="roc_auc", cv=3)
-            fitted.append(machine.fit(rows, positive))
+            fitted.append(machine.fit(csr_matrix(X), positive))
     return lambda rows: np.stack([machine.decision_function(rows) for machine in fitted], axis=1)

@@ -39,7 +39,8 @@ def annotate_by_us(data_set, output, configuration, settings, seed=0):
 
     with open_stored_file(output / "descriptors.h5", "descriptors") as stored:
         n_patches = sum(count_patches(stored, stage_range) for stage_range in stored.stage_ranges)
-    seconds, n = times[-2], len(read_images(Path(data_set)))
+    seconds = times[-2]
+    n = len(read_images(Path(data_set)))
     auc = read_scores(output / "scores.json")["summary"]["all"]["macro"]["auc"]
     of_image = {"n": n, "us_per_sample": 1e6 * seconds / n}
     return {"auc": auc, "n_patches": n_patches, "seconds": seconds} | cost | of_image

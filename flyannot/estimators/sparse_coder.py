@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
@@ -284,4 +283,7 @@ def resolve_n_jobs(n_jobs):
 
     None is 1 thread, -1 all cores, -2 all cores except one.
     """
-    return min(effective_n_jobs(n_jobs), available_cpus())
+    if n_jobs is None:
+        return 1
+    n_cores = available_cpus()
+    return min(n_jobs, n_cores) if n_jobs > 0 else max(1, n_cores + 1 + n_jobs)

@@ -207,9 +207,9 @@ def learn_in_rounds(X, held, D, plan, run=map):
                 return
             n_rounds += 1
             started = time.perf_counter()
-            start, key = progress.atoms, (epoch, n_rounds)
+            start = progress.atoms
             n_samples = [visit.n_samples for visit in visits]
-            learn = partial(_visit_part, X, held, start, plan, key, sum(n_samples))
+            learn = partial(_visit_part, X, held, start, plan, (epoch, n_rounds), sum(n_samples))
             atoms = average_atoms(start, list(run(learn, visits)), n_samples, plan.options)
             seconds = progress.seconds + time.perf_counter() - started
             progress = replace(progress, atoms=atoms, seconds=seconds)

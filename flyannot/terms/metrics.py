@@ -247,14 +247,11 @@ def _precision_sum(values, truth):
     return float((t[tie] / m[tie] * (1 + before) / (a[tie] + j + 1)).sum())
 
 
-def confusion_rates(yes, truth):
+def confusion_rates(tp, fp, fn, tn):
     """Return sensitivity, specificity, accuracy, F1 and precision as a dict; 0/0 is None.
 
-    yes, truth : bool arrays of one shape
+    tp, fp, fn, tn : numbers of true positives, false positives, false negatives and true negatives
     """
-    yes, truth = np.asarray(yes, bool), np.asarray(truth, bool)
-    counts = (yes & truth, yes & ~truth, ~yes & truth, ~yes & ~truth)
-    tp, fp, fn, tn = (int(np.count_nonzero(c)) for c in counts)
     fractions = {
         "sensitivity": (tp, tp + fn),
         "specificity": (tn, tn + fp),
@@ -276,7 +273,9 @@ def evaluate_term(values, yes, truth, folds=None):
     """
     precision = average_precision(values, truth, folds)
     ranked = {"auc": auc(values, truth, folds), "average_precision": precision}
-    return ranked | confusion_rates(yes, truth)
+    yes, truth = np.asarray(yes, bool), np.asarray(truth, bool)
+    counts = (yes & truth, yes & ~truth, ~yes & truth, ~yes & ~truth)
+    return ranked | confusion_rates(*(int(np.count_nonzero(c)) for c in counts))
 
 
 def score_terms(outcomes, *, excluded=()):

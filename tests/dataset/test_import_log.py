@@ -27,7 +27,7 @@ stages       images      genes     groups  annotated   no image
 def test_what_is_taken_and_rejected_is_counted_by_sort_and_reason():
     log = ImportLog(("images", "terms"))
     for _ in range(3):
-        log.take("images")
+        log.taken["images"] += 1
     log.reject("images", "a.csv", 7, "x.png", "a part", "a corner", ["x.png", "y.png"])
     for line in (8, 9):
         log.reject("images", "a.csv", line, "z.png", "damaged")
