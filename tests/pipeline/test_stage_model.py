@@ -10,9 +10,12 @@ from PIL import Image as Picture
 
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_images, write_images_csv
+from flyannot.encode.options import PoolOptions
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.files.hdf5.supplied import STAGE_MODEL
+from flyannot.files.hdf5.supplied import STAGE_MODEL, supplied_path
 from flyannot.images.embryo import read_picture
+from flyannot.images.options import ExtractOptions
+from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.models.stage_model import (
     LOOKS_LIKE,
     UNEVEN,
@@ -20,7 +23,9 @@ from flyannot.pipeline.models.stage_model import (
     contradicted,
     load_stage_model,
 )
+from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.pictures.opened_pictures import check_picture
+from flyannot.terms.options import TrainOptions
 
 
 def rated(image):
@@ -49,6 +54,18 @@ def photographs(shared_data):
 def test_the_stage_model_is_small_and_its_terms_are_the_stage_ranges():
     assert load_stage_model()[0].terms == list(STAGE_RANGES)
     assert os.path.getsize(STAGE_MODEL) < 1e6
+
+
+@pytest.mark.parametrize("name", ["blastoderm", "stages"])
+@pytest.mark.parametrize("kind", [ExtractOptions, LearnOptions, PoolOptions, TrainOptions])
+def test_headers_of_supplied_models_have_the_options_that_exist(name, kind):
+    """An option that is gone would be an error of `status` for runs that adapt the model."""
+    with open_stored_file(supplied_path(name)) as stored:
+        assert read_options(stored, kind).to_header() == {
+            option: value
+            for option, value in stored.options[kind.table].items()
+            if option not in ("seed", "stage_ranges")
+        }
 
 
 def test_a_stage_range_is_contradicted_if_another_has_a_hundred_times_its_odds():
