@@ -46,7 +46,6 @@ ALLOWED = {
     "export/predictions.py": "fills the file beside the output that `export` hands it",
     "images/shown.py": "a JPEG that a file of pictures has",
     "pipeline/runs/workflow.py": "a text of the package",
-    "pipeline/steps/extract.py": "fills the file of a JPEG beside the output",
     "report/page.py": "its own pictures and text, in a folder beside the page that appears as a whole",
     "files/hdf5/concatenation.py": "bytes of parts, copied into the output that is being made",
     "jobs/shared_value.py": "what this process has packed for its workers",

@@ -7,14 +7,15 @@ share of its parts.
 import math
 import shlex
 import sys
+from contextlib import ExitStack
 from importlib.resources import files
 
 from flyannot.dataset import paths
-from flyannot.files.atomic_file import lock_output
+from flyannot.files.atomic_file import file_has_text, lock_output, write_text
 from flyannot.files.digest import json_digest
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES
-from flyannot.pipeline.engine.task import write_text_outputs
+from flyannot.pipeline.engine.task import locked_output
 from flyannot.pipeline.runs.configuration import RECORD, write_record
 
 THREADS = 4  # threads of a job whose step can use several, unless the configuration has [run] jobs
@@ -55,11 +56,14 @@ def write_workflow(plan, out, *, n_jobs=None, force=False):
     for name, value in values.items():
         text = text.replace(f"@{name}@", repr(value))
     profiles = out.with_name("profiles")
-    texts = {profiles / name / "config.yaml": _template(f"{name}.yaml") for name in _PROFILES}
-    texts = {out: text} | texts
-    with lock_output(configuration.output / RECORD):
-        write_text_outputs(texts, force=force)
+    texts = {out: text} | {profiles / name / "config.yaml": _template(f"{name}.yaml") for name in _PROFILES}
+    with ExitStack() as held:
+        for path, content in texts.items():
+            held.enter_context(locked_output(path, force=force or file_has_text(path, content)))
+        held.enter_context(lock_output(configuration.output / RECORD))
         write_record(configuration)
+        for path, content in texts.items():
+            write_text(path, content)
     return list(texts)
 
 
