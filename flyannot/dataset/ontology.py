@@ -24,6 +24,7 @@ HOW = ("name", "exact synonym", "synonym", "respelt", "nearest", "replaced", "ob
 
 _SYNONYM = re.compile(r'"((?:[^"\\]|\\.)*)"\s*([A-Z]+)?')
 _ESCAPED = re.compile(r"\\(.)")
+_LETTERS = {"n": "\n", "t": "\t", "W": " "}
 _COMMENT = re.compile(r"(?<!\\)\s!\s.*")
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*:\S+")
 _FIX = "give an OBO file, such as fbbt.obo or fbdv.obo from FlyBase"
@@ -289,4 +290,4 @@ def _parse_id(value):
 
 
 def _unescape(text):
-    return _ESCAPED.sub(r"\1", text)
+    return _ESCAPED.sub(lambda m: _LETTERS.get(m[1], m[1]), text)

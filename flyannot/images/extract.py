@@ -52,9 +52,8 @@ def describe_patches(grey, options):
     Lin et al., KDD 2014, section 5.1: patches of 16 x 16 pixels, SIFT, and "the patches with small standard
     deviations were discarded".  The paper gives neither stride nor threshold; the defaults are ours.
     """
-    shrinking = options.shrinking
-    if shrinking > 1:
-        grey = resize_image(grey, tuple(length // shrinking for length in grey.shape[::-1]))
+    if options.shrinking > 1:
+        grey = resize_image(grey, tuple(length // options.shrinking for length in grey.shape[::-1]))
     of_sides = [_describe_side(grey, side, options) for side in sorted_patch_sizes(options.patch_px)]
     arrays = zip(*((one.descriptors, one.centres_px, one.patch_px) for one in of_sides))
     return DescribedPatches(*map(np.concatenate, arrays), sum(one.n_candidates for one in of_sides))

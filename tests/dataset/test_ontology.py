@@ -48,6 +48,12 @@ def test_a_term_is_found_by_exact_name_or_synonym(write, packed):
     assert considered == {"anlage": ("FBbt:1",)}
 
 
+@pytest.mark.parametrize(("written", "read"), [(r"eye\Wanlage", "eye anlage"), (r"eye\, left", "eye, left")])
+def test_signs_that_a_name_escapes_are_read_as_obo_defines_them(write, written, read):
+    match = read_ontology(write(f"[Term]\nid: FBbt:1\nname: {written}\n")).match(read)
+    assert (match.how, match.id) == ("name", "FBbt:1")
+
+
 def test_its_own_name_comes_first_then_a_synonym_then_a_respelling_and_last_the_nearest_stage(write):
     related, exact = (f'synonym: "eye anlage" {scope} []' for scope in ("RELATED", "EXACT"))
     ranks = {"nearest": "name: eye primordium", "respelt": "name: eye specific anlage", "synonym": related}
