@@ -7,7 +7,6 @@ rows share are made once: a file is named by the options that it follows from.
 """
 
 import logging
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -55,9 +54,8 @@ class PixelBaseline(CrossValidation):
     def read_columns(self):
         return {s: image_columns(images) for s, images in self.images().items()}
 
-    @contextmanager
     def open_features(self):
-        yield {
+        return {
             s: (image_columns(images), in_memory(pixel_features([i.address for i in images], self.grid)))
             for s, images in self.images().items()
         }

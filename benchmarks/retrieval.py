@@ -6,7 +6,6 @@ with the term.  The score of an image is the AUC of the images of its own gene o
 similarity.  Intervals are by bootstrap over genes.
 """
 
-from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -33,26 +32,25 @@ _WORDS = {
 def score_features(features, annotations):
     """Score what is found in a features file: a dict of scores for each stage range."""
     scores = {}
-    with ExitStack() as stack:
-        stored = stack.enter_context(open_stored_file(features, "features"))
-        for stage_range in stored.stage_ranges:
-            rows = StoredFeatures([stored], stage_range)
-            groups = group_images(rows.columns)
-            collection = build_image_index(
-                lambda rows=rows: (block for _, block in rows.iterate_blocks()), groups
-            )
-            genes = [groups.gene_ids[g] for g in groups.group_numbers]
-            similarities = (collection.images @ image for image in collection.images)
-            annotated, terms = annotated_groups(groups, annotations, stage_range)
-            number = {name: g for g, name in enumerate(groups.name)}
-            carried = {
-                number[name]: anatomy
-                for name, some in zip(annotated.name, terms)
-                if (anatomy := some.difference(NOT_ANATOMY))
-            }
-            scores[stage_range] = {"same_gene": same_gene_score(similarities, genes)}
-            if carried:
-                scores[stage_range] |= _score_neighbours(groups, collection.groups, carried)
+    stored = open_stored_file(features, "features")
+    for stage_range in stored.stage_ranges:
+        rows = StoredFeatures([stored], stage_range)
+        groups = group_images(rows.columns)
+        collection = build_image_index(
+            lambda rows=rows: (block for _, block in rows.iterate_blocks()), groups
+        )
+        genes = [groups.gene_ids[g] for g in groups.group_numbers]
+        similarities = (collection.images @ image for image in collection.images)
+        annotated, terms = annotated_groups(groups, annotations, stage_range)
+        number = {name: g for g, name in enumerate(groups.name)}
+        carried = {
+            number[name]: anatomy
+            for name, some in zip(annotated.name, terms)
+            if (anatomy := some.difference(NOT_ANATOMY))
+        }
+        scores[stage_range] = {"same_gene": same_gene_score(similarities, genes)}
+        if carried:
+            scores[stage_range] |= _score_neighbours(groups, collection.groups, carried)
     return scores
 
 

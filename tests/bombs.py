@@ -379,9 +379,9 @@ STORED = {  # kind of a file, the functions of an open one that read it, and the
 
 def read_stored(path):
     """Read a file of any kind as the next step reads it, after all checks."""
-    with reading.open_stored_file(path) as stored:
-        for read in STORED[stored.kind][0]:
-            read(stored, "4-6")
+    stored = reading.open_stored_file(path)
+    for read in STORED[stored.kind][0]:
+        read(stored, "4-6")
     if stored.kind in ("features", "predictions"):
         concatenation.read_part_contents(path)
 

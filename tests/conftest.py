@@ -210,7 +210,6 @@ def flyannot(capsys, monkeypatch):
     from flyannot.base.system import ENDING_SIGNALS
     from flyannot.cli import group
     from flyannot.cli.shared import exit_codes as faults
-    from flyannot.files.hdf5.file_cache import clear_file_cache
 
     log = logging.getLogger("flyannot")
     handlers = {n: signal.getsignal(n) for n in ENDING_SIGNALS}
@@ -220,7 +219,6 @@ def flyannot(capsys, monkeypatch):
     def run(line, *, code=None, **named):
         words = [str(named.get(word, word)) for word in shlex.split(line)]
         monkeypatch.setattr(sys, "argv", ["flyannot", *words])
-        clear_file_cache()  # another process has none open, and names of files are of its working folder
         capsys.readouterr()
         log.handlers.clear()  # it writes to the stderr of its day
         log.setLevel(logging.NOTSET)

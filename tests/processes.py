@@ -88,7 +88,6 @@ def start_fork(line, *, prepare=lambda: None, **options):
     """
     from flyannot.cli import group
     from flyannot.cli.shared.exit_codes import run_click_group
-    from flyannot.files.hdf5.file_cache import clear_file_cache
 
     words = ["flyannot", *shlex.split(line)]
     before = {*os.listdir("/dev/fd")}
@@ -99,7 +98,6 @@ def start_fork(line, *, prepare=lambda: None, **options):
             for number in {*os.listdir("/dev/fd")} - before - {"0", "1", "2"}:
                 with suppress(OSError):  # Popen waits at a pipe until another program starts
                     os.close(int(number))
-            clear_file_cache()
             gc.freeze()
             logging.getLogger("flyannot").handlers.clear()
             sys.argv = words

@@ -173,8 +173,8 @@ def test_pool_mends_what_a_coder_that_lies_returns_and_names_it(dummies, flyanno
         flyannot("pool descriptors.h5 d.h5 -o mended.h5 --tol 1e-8 --coder dummy", code=0)
     found = []
     for name in ("honest.h5", "mended.h5"):
-        with open_stored_file(desk / name) as stored:
-            found.append(read_features([stored], stored.stage_ranges[0])[1])
+        stored = open_stored_file(desk / name)
+        found.append(read_features([stored], stored.stage_ranges[0])[1])
     assert found[0].any()
     np.testing.assert_allclose(found[1], found[0], atol=1e-3)
 

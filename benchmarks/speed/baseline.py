@@ -64,27 +64,29 @@ def cost_of_baseline(folder, made, stride_px, n):
     made, describe = Path(made), describer(stride_px)
     paths = {image.name: image.path for image in read_images(Path(folder))}
     spent, cosines, differences, pooled = [], [], [], {}
-    with open_stored_file(made / "descriptors.h5") as d, open_stored_file(made / "features.h5") as f:
-        with open_stored_file(made / "dictionary.h5") as stored, open_stored_file(made / "model.h5") as model:
-            lam, D_of = dictionary_lam(stored), {s: read_dictionary(stored, s) for s in d.stage_ranges}
-            scorers = {s: load_model(model.path, model.digest, s).model.scorer for s in model.stage_ranges}
-        grams = {s: D @ D.T for s, D in D_of.items()}
-        where = [(s, i, name) for s in d.stage_ranges for i, name in enumerate(d.read_array(s, "image"))]
-        for s, i, name in [where[0], *where[:: max(1, len(where) // n)][:n]]:
-            with Stopwatch() as describing:
-                theirs = describe(paths[name])
-            ours = d.read_image_rows(s, i, i + 1)[0]
-            if len(theirs) == len(ours):  # where a picture was scaled, other patches may be kept
-                both = (normalise_descriptors(descriptors) for descriptors in (theirs, ours))
-                cosines.append(float(np.median(np.einsum("ij,ij->i", *both))))
-            with Stopwatch() as coding:
-                codes = spams_codes(normalise_descriptors(ours), D_of[s], lam, gram=grams[s])
-                features = np.zeros(len(D_of[s]), codes.dtype)
-                np.maximum.at(features, codes.indices, abs(codes.data))
-            pooled.setdefault(s, []).append(features)
-            known = f.read_image_rows(s, i, i + 1)[0][0]
-            differences.append(float(np.linalg.norm(features - known) / np.linalg.norm(known)))
-            spent.append((describing.seconds, coding.seconds))
+    d = open_stored_file(made / "descriptors.h5")
+    f = open_stored_file(made / "features.h5")
+    stored = open_stored_file(made / "dictionary.h5")
+    model = open_stored_file(made / "model.h5")
+    lam, D_of = dictionary_lam(stored), {s: read_dictionary(stored, s) for s in d.stage_ranges}
+    scorers = {s: load_model(model.path, model.digest, s).model.scorer for s in model.stage_ranges}
+    grams = {s: D @ D.T for s, D in D_of.items()}
+    where = [(s, i, name) for s in d.stage_ranges for i, name in enumerate(d.read_array(s, "image"))]
+    for s, i, name in [where[0], *where[:: max(1, len(where) // n)][:n]]:
+        with Stopwatch() as describing:
+            theirs = describe(paths[name])
+        ours = d.read_image_rows(s, i, i + 1)[0]
+        if len(theirs) == len(ours):  # where a picture was scaled, other patches may be kept
+            both = (normalise_descriptors(descriptors) for descriptors in (theirs, ours))
+            cosines.append(float(np.median(np.einsum("ij,ij->i", *both))))
+        with Stopwatch() as coding:
+            codes = spams_codes(normalise_descriptors(ours), D_of[s], lam, gram=grams[s])
+            features = np.zeros(len(D_of[s]), codes.dtype)
+            np.maximum.at(features, codes.indices, abs(codes.data))
+        pooled.setdefault(s, []).append(features)
+        known = f.read_image_rows(s, i, i + 1)[0][0]
+        differences.append(float(np.linalg.norm(features - known) / np.linalg.norm(known)))
+        spent.append((describing.seconds, coding.seconds))
     with Stopwatch() as annotating:
         for s in pooled.keys() & scorers.keys():
             normalise_features(np.stack(pooled[s]), "l2") @ scorers[s].weights.T + scorers[s].intercept

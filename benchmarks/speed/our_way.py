@@ -37,8 +37,8 @@ def annotate_by_us(data_set, output, configuration, settings, seed=0):
     from flyannot.files.hdf5.reading import open_stored_file
     from flyannot.terms.group_outcomes import read_scores
 
-    with open_stored_file(output / "descriptors.h5", "descriptors") as stored:
-        n_patches = sum(count_patches(stored, stage_range) for stage_range in stored.stage_ranges)
+    stored = open_stored_file(output / "descriptors.h5", "descriptors")
+    n_patches = sum(count_patches(stored, stage_range) for stage_range in stored.stage_ranges)
     seconds = times[-2]
     n = len(read_images(Path(data_set)))
     auc = read_scores(output / "scores.json")["summary"]["all"]["macro"]["auc"]

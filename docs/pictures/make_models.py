@@ -84,10 +84,10 @@ def build_stage_model(images):
         turned_folder = photographs(WORK / f"stages-{turned}", images, turned)
         features = turned_folder / "features.h5"
         flyannot("pool", turned_folder, dictionary, "--grid", "2x4", "-o", features, "--force", "-q")
-        with open_stored_file(features, "features") as stored:
-            columns, of_turned = read_features([stored], STAGE_RANGE)
-            options = stored.options | {"train": HOW_STAGES.to_header() | {"stage_ranges": [STAGE_RANGE]}}
-            D = stored.read_array(STAGE_RANGE, "D")
+        stored = open_stored_file(features, "features")
+        columns, of_turned = read_features([stored], STAGE_RANGE)
+        options = stored.options | {"train": HOW_STAGES.to_header() | {"stage_ranges": [STAGE_RANGE]}}
+        D = stored.read_array(STAGE_RANGE, "D")
         digests.append(stored.digest)
         X.append(of_turned)
         names += columns["image"]
@@ -238,10 +238,10 @@ def unlike_table(images, others, simulated):
     out = WORK / "seen-pattern"
     here = photographs(WORK / "all-photographs", images)
     flyannot("annotate", out / "model.h5", here, "-o", out / "all.h5", "--force", "-q")
-    with open_stored_file(out / "all.h5", "predictions") as stored:
-        names, ranks, texts = (
-            stored.read_array(STAGE_RANGE, name) for name in ("image", "unlikeness", "quality_warnings")
-        )
+    stored = open_stored_file(out / "all.h5", "predictions")
+    names, ranks, texts = (
+        stored.read_array(STAGE_RANGE, name) for name in ("image", "unlikeness", "quality_warnings")
+    )
     unlike, uneven = np.asarray(ranks) > UNLIKE, np.array([str(UNEVEN) in text for text in texts])
     another = np.array([name in others for name in names])
     both = unlike | uneven
@@ -380,8 +380,8 @@ def learning_curve(out, folder, rng):
 def _rows_of(features):
     """Features, terms, truth and genes of the annotated groups of a features file."""
     annotations = read_annotations(WORK / "embryos")
-    with open_stored_file(features, "features") as stored:
-        columns, X = read_features([stored], STAGE_RANGE)
+    stored = open_stored_file(features, "features")
+    columns, X = read_features([stored], STAGE_RANGE)
     groups = group_images(columns)
     carried = [annotations.terms_of(g, STAGE_RANGE, f) for g, f in zip(groups.gene, groups.fbgn)]
     kept = [k for k, terms in enumerate(carried) if terms is not None]

@@ -41,12 +41,12 @@ def command(file, queries, out, data_set, options, selection, force):
     from flyannot.results.similar import SimilarityIndex, rank_similar, write_search_results
 
     curated = CuratedTerms(data_set, columns=selection.columns) if data_set else None
-    with open_stored_file(file, "features") as stored:
-        index = SimilarityIndex(stored, curated)
-        results = list(rank_similar(index, queries, options, stage_ranges=selection.stage_range))
-        write_search_results(out, results, index, force=force)
-        for result in results:
-            print_text(_format(result, index))
+    stored = open_stored_file(file, "features")
+    index = SimilarityIndex(stored, curated)
+    results = list(rank_similar(index, queries, options, stage_ranges=selection.stage_range))
+    write_search_results(out, results, index, force=force)
+    for result in results:
+        print_text(_format(result, index))
     log.info("wrote %s", out)
 
 

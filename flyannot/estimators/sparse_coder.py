@@ -221,9 +221,9 @@ class SparseCoder(BaseSparseCoder):
             Without `alpha`, the lam of the file is used.
         """
         chosen = [] if stage_range is None else [parse_stage_range(stage_range)]
-        with open_stored_file(Path(path), "dictionary") as stored:
-            D = read_dictionary(stored, choose_stage_range(stored, chosen))
-            return cls(D, **({"alpha": dictionary_lam(stored)} | options))
+        stored = open_stored_file(Path(path), "dictionary")
+        D = read_dictionary(stored, choose_stage_range(stored, chosen))
+        return cls(D, **({"alpha": dictionary_lam(stored)} | options))
 
     def fit(self, X: ImagePatches | ArrayLike, y: object = None) -> Self:
         """Validate X and, if no dictionary was given, take its rows as atoms, scaled to norm 1; y is ignored.

@@ -33,18 +33,18 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
         If `out` cannot be written; it is then as it was before.
     """
     out = Path(out)
-    with open_stored_file(path) as stored:
-        if stored.kind not in EXPORTERS:
-            what = f"{stored.path} holds {stored.kind}, which cannot be exported"
-            raise InputError(what, fix=f"give {' or '.join(EXPORTERS)}")
-        write = EXPORTERS[stored.kind][to]
-        if ontology and stored.kind != "predictions":
-            raise InputError(f"{stored.kind} have no place for ids", fix="export predictions, or no ids")
-        more = {"ids": IdColumns(read_ontology(*ontology))} if ontology else {}
-        suffix = out.suffix[1:].lower()
-        if suffix != to and suffix in all_formats():
-            fix = f"write to {out.with_suffix(f'.{to}')}, or use --to {suffix}"
-            raise InputError(f"{out} would be {to}, and its name says {suffix}", fix=fix)
-        chosen = choose_stage_ranges([stored], stage_ranges)
-        with locked_output(out, [path, *ontology], force=force), atomic_write(out) as beside:
-            write(stored, chosen, beside, **more)
+    stored = open_stored_file(path)
+    if stored.kind not in EXPORTERS:
+        what = f"{stored.path} holds {stored.kind}, which cannot be exported"
+        raise InputError(what, fix=f"give {' or '.join(EXPORTERS)}")
+    write = EXPORTERS[stored.kind][to]
+    if ontology and stored.kind != "predictions":
+        raise InputError(f"{stored.kind} have no place for ids", fix="export predictions, or no ids")
+    more = {"ids": IdColumns(read_ontology(*ontology))} if ontology else {}
+    suffix = out.suffix[1:].lower()
+    if suffix != to and suffix in all_formats():
+        fix = f"write to {out.with_suffix(f'.{to}')}, or use --to {suffix}"
+        raise InputError(f"{out} would be {to}, and its name says {suffix}", fix=fix)
+    chosen = choose_stage_ranges([stored], stage_ranges)
+    with locked_output(out, [path, *ontology], force=force), atomic_write(out) as beside:
+        write(stored, chosen, beside, **more)

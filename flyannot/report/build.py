@@ -1,6 +1,5 @@
 """The task that writes the report page of a run, and the functions that assemble the page."""
 
-from contextlib import ExitStack
 from dataclasses import asdict
 from shlex import quote
 
@@ -63,12 +62,12 @@ class ReportTask(Task):
         self._model = model
         self._banners = banners
 
-    def _open(self, stack):
+    def _open(self):
         """Open the run. Returns the Run, its TermIds, and the digest of everything that its page depends on.
 
-        The ExitStack `stack` closes the files. Raises InputError if the folder has no file of a run.
+        Raises InputError if the folder has no file of a run.
         """
-        run = open_run(stack, self._folder, self._curated, self._model)
+        run = open_run(self._folder, self._curated, self._model)
         ids = find_term_ids(run, self._options.ontology)
         return run, ids, json_digest([run.digest(), read_all_templates(), asdict(ids), *self._banners])
 
@@ -78,8 +77,7 @@ class ReportTask(Task):
         The digest stored in the page is compared with the digest of the run; `is_verified` is not used.
         Raises InputError if the output file exists and is not a report.
         """
-        with ExitStack() as stack:
-            *_, wanted = self._open(stack)
+        *_, wanted = self._open()
         made = read_page_digest(self.path)
         if made == "":
             raise InputError(f"{self.path} exists and is not a report", fix="name another file with -o")
@@ -90,14 +88,13 @@ class ReportTask(Task):
 
         `execution` receives the progress, counted in groups.
         """
-        with ExitStack() as stack:
-            run, ids, wanted = self._open(stack)
-            missing = describe_missing_pictures(run)
-            with limit_blas_threads(), execution.workers.threads():  # stage ranges side by side
-                groups = RunGroups(run)
-                page = _build_page(run, groups, ids, [*missing, *self._banners], wanted)
-            reads = [file.path for file in run.files.values()]
-            beside = write_page(self.path, page, groups, execution=execution, reads=reads)
+        run, ids, wanted = self._open()
+        missing = describe_missing_pictures(run)
+        with limit_blas_threads(), execution.workers.threads():  # stage ranges side by side
+            groups = RunGroups(run)
+            page = _build_page(run, groups, ids, [*missing, *self._banners], wanted)
+        reads = [file.path for file in run.files.values()]
+        beside = write_page(self.path, page, groups, execution=execution, reads=reads)
         said = [f"its images are in {beside}: keep this folder beside the page"] if beside else []
         return Outcome(self.path, True, "\n".join([*missing, *said]))
 

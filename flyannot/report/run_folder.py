@@ -1,7 +1,7 @@
 """The reader of the output folder of a run: its files, its pictures and its curated terms."""
 
 import re
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -166,12 +166,11 @@ class Run:
         return json_digest([__version__, *parts, [file.digest for file in self.pictures.files], self.notes])
 
 
-def open_run(stack: ExitStack, folder, curated=None, model=None):
+def open_run(folder, curated=None, model=None):
     """Open the output folder of `flyannot run`, or a single predictions file, for the report.
 
     Parameters
     ----------
-    stack : ExitStack that will close the files
     folder : Path of the output folder or of the predictions file
     curated : CuratedTerms of a data set folder; None for the terms that the run learned from
     model : Path of the model that made the single predictions file; None to look among the supplied
@@ -189,12 +188,12 @@ def open_run(stack: ExitStack, folder, curated=None, model=None):
         If a file is damaged.
     """
     if folder.is_file():  # the files beside it may be of another run
-        predictions = stack.enter_context(open_stored_file(folder, "predictions"))
-        pictures = stack.enter_context(open_pictures(predictions))
-        files = {"predictions": predictions} | _open_model(stack, predictions, model)
+        predictions = open_stored_file(folder, "predictions")
+        pictures = open_pictures(predictions)
+        files = {"predictions": predictions} | _open_model(predictions, model)
         name = predictions.path.name
         return Run(folder.parent, files, pictures=pictures, data_set_name=name, is_single=True)
-    files, notes = _open_files(stack, folder)
+    files, notes = _open_files(folder)
     scores = read_scores(folder / SCORES) if (folder / SCORES).is_file() else None
     if not files and scores is None:
         names = ", no ".join([SCORES, *(path.name for path in _paths_by_kind(folder).values())])
@@ -214,7 +213,7 @@ def open_run(stack: ExitStack, folder, curated=None, model=None):
     record = read_record(folder)
     named = record.data_set if record else curated.folder_or_table if curated else folder
     shown = [files[kind] for kind in (*_SHOWN_KINDS, "descriptors") if kind in files]
-    pictures = stack.enter_context(open_pictures(*shown))
+    pictures = open_pictures(*shown)
     learned = find_run_terms(folder)
     if curated or learned.has_tables:
         notes += [f"{sentence}." for sentence in (curated or learned).changes]
@@ -235,7 +234,7 @@ def open_run(stack: ExitStack, folder, curated=None, model=None):
     )
 
 
-def _open_model(stack, predictions, path):
+def _open_model(predictions, path):
     """Open the model that made a predictions file. Returns {"model": StoredFile}, or {} if it is not found.
 
     `predictions` is the open file, and `path` the Path of a model file or None. If `path` is not the model,
@@ -246,7 +245,7 @@ def _open_model(stack, predictions, path):
     beside = sorted(predictions.path.parent.glob("*.h5"))
     for found in [*filter(None, [path]), *supplied, *beside]:
         with suppress(FlyannotError):  # a file of another kind, or damaged
-            stored = stack.enter_context(open_stored_file(found, "model"))
+            stored = open_stored_file(found, "model")
             if stored.digest in wanted:
                 return {"model": stored}
     return {}
@@ -265,13 +264,13 @@ def _paths_by_kind(folder):
     return paths
 
 
-def _open_files(stack, folder):
-    """Open the HDF5 files of a run; the ExitStack `stack` closes them.
+def _open_files(folder):
+    """Open the HDF5 files of a run.
 
     Returns a dict from kind to `StoredFile`, and a list with a sentence on each missing file.
     """
     paths = _paths_by_kind(folder)
-    files = {k: stack.enter_context(open_stored_file(p, k)) for k, p in paths.items() if p.is_file()}
+    files = {k: open_stored_file(p, k) for k, p in paths.items() if p.is_file()}
     for stored in files.values():
         require_known_chain(stored)
     used = files["features"].inputs.get("dictionary", ()) if "features" in files else ()

@@ -5,7 +5,6 @@ The images of a group come from pictures (`explain`), or from the files of a run
 
 import logging
 from collections import defaultdict
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -131,9 +130,9 @@ def explain(model, images, *, terms=()):
     InputError
         If the model does not know a term; also if not one image can be used.
     """
-    with open_stored_file(model, "model") as stored:
-        known = require_stage_ranges_with_terms(stored, images)  # refuses images of other stage ranges
-        extract = read_options(stored, ExtractOptions)
+    stored = open_stored_file(model, "model")
+    known = require_stage_ranges_with_terms(stored, images)  # refuses images of other stage ranges
+    extract = read_options(stored, ExtractOptions)
     models = _load_models(stored, [s for s in list_stage_ranges(images) if s in known], terms)
     use = Explaining(extract, tuple(models), models)
     left_out = []
@@ -181,35 +180,32 @@ def explain_results(model, folder, *, stage_ranges=(), genes=(), terms=()):
         If the features were not made in the way of the model, or from the descriptors, or a picture is
         missing.
     """
-    with ExitStack() as held:
-        stored = held.enter_context(open_stored_file(model, "model"))
-        features = held.enter_context(open_stored_file(folder / "features.h5", "features"))
-        described = held.enter_context(open_stored_file(folder / "descriptors.h5", "descriptors"))
-        require_same_encoding(stored, features)
-        if features.inputs.get("descriptors") != [described.digest]:
-            raise DataError(
-                f"{features.path} was not made from {described.path}", fix="run the configuration again"
-            )
-        pictures = held.enter_context(open_pictures(described))
-        known = stage_ranges_with_terms(stored)
-        chosen = choose_stage_ranges([features], stage_ranges)
-        models = _load_models(stored, [s for s in chosen if s in known], terms)
-        is_found = False
-        for s, loaded in models.items():
-            codes = StoredCodes(s, features, described)
-            of_range = read_image_metadata(features, s)
-            groups = group_images(of_range)
-            found = {g for gene in genes for g in groups.find(gene)} if genes else range(len(groups))
-            for g in sorted(found):
-                is_found = True
-                columns = {name: [values[i] for i in groups.rows[g]] for name, values in of_range.items()}
-                coded = codes.read(columns["image"])
-                images = _stored_images(s, columns, coded.described, pictures, described.path)
-                yield from _explain_group(loaded, s, columns, images, coded, terms)
-        if not is_found:
-            raise InputError(
-                f"{features.path} has no image of {' or '.join(genes)}", fix="check the capitals"
-            )
+    stored = open_stored_file(model, "model")
+    features = open_stored_file(folder / "features.h5", "features")
+    described = open_stored_file(folder / "descriptors.h5", "descriptors")
+    require_same_encoding(stored, features)
+    if features.inputs.get("descriptors") != [described.digest]:
+        raise DataError(
+            f"{features.path} was not made from {described.path}", fix="run the configuration again"
+        )
+    pictures = open_pictures(described)
+    known = stage_ranges_with_terms(stored)
+    chosen = choose_stage_ranges([features], stage_ranges)
+    models = _load_models(stored, [s for s in chosen if s in known], terms)
+    is_found = False
+    for s, loaded in models.items():
+        codes = StoredCodes(s, features, described)
+        of_range = read_image_metadata(features, s)
+        groups = group_images(of_range)
+        found = {g for gene in genes for g in groups.find(gene)} if genes else range(len(groups))
+        for g in sorted(found):
+            is_found = True
+            columns = {name: [values[i] for i in groups.rows[g]] for name, values in of_range.items()}
+            coded = codes.read(columns["image"])
+            images = _stored_images(s, columns, coded.described, pictures, described.path)
+            yield from _explain_group(loaded, s, columns, images, coded, terms)
+    if not is_found:
+        raise InputError(f"{features.path} has no image of {' or '.join(genes)}", fix="check the capitals")
 
 
 def _stored_images(stage_range, columns, described, pictures, beside):

@@ -31,11 +31,11 @@ def format_file(path, *, header=False):
 
     With `header` the header is shown in any case; see `describe_file`.
     """
-    with open_stored_file(path) as stored:
-        parts = {} if header else _read_terms(stored)
-        if not parts:
-            return describe_file(path)
-        top = [format_title(stored), *format_skipped_images(stored), *_format_top(stored, parts)]
+    stored = open_stored_file(path)
+    parts = {} if header else _read_terms(stored)
+    if not parts:
+        return describe_file(path)
+    top = [format_title(stored), *format_skipped_images(stored), *_format_top(stored, parts)]
     blocks = ["\n".join(top), *(_format_table(s, learned) for s, learned in parts.items() if learned)]
     has_thresholds = any(term.threshold is not None for learned in parts.values() for term in learned)
     text = _LEGEND.format(least=LEAST_GENES, threshold=_THRESHOLD_LEGEND if has_thresholds else "")
@@ -47,8 +47,8 @@ def format_file(path, *, header=False):
 
 def file_contents_as_json(path):
     """Return the summary of a file, and the terms of a model or of predictions, as a dict for JSON."""
-    with open_stored_file(path) as stored:
-        terms = {s: [asdict(term) for term in learned] for s, learned in _read_terms(stored).items()}
+    stored = open_stored_file(path)
+    terms = {s: [asdict(term) for term in learned] for s, learned in _read_terms(stored).items()}
     return describe_file_as_json(path) | ({"terms": terms} if terms else {})
 
 

@@ -142,12 +142,12 @@ def made(tmp_path_factory):
 def test_every_file_says_how_it_was_made_and_fits_it(made):
     for path in made.kinds.values():
         verify_stored_file(path)
-    with open_stored_file(made.predictions) as stored:
-        assert read_options(stored, PoolOptions) == OPTIONS
-        assert stored.options["learn-dict"]["shared"] is True
-    with open_stored_file(made.features) as stored:
-        n_atoms, width = (stored.datasets("4-6")[n].shape for n in ("D", "features"))
-        assert width[1] == 2 * 5 * n_atoms[0]
+    stored = open_stored_file(made.predictions)
+    assert read_options(stored, PoolOptions) == OPTIONS
+    assert stored.options["learn-dict"]["shared"] is True
+    stored = open_stored_file(made.features)
+    n_atoms, width = (stored.datasets("4-6")[n].shape for n in ("D", "features"))
+    assert width[1] == 2 * 5 * n_atoms[0]
 
 
 def test_other_options_make_other_files_and_too_few_patches_none(made, tmp_path):
@@ -160,29 +160,30 @@ def test_other_options_make_other_files_and_too_few_patches_none(made, tmp_path)
 
 
 def test_a_shared_dictionary_is_one_for_all_stage_ranges_and_of_one_its_own(made, tmp_path):
-    with open_stored_file(made.dictionary) as stored, open_stored_file(made.descriptors) as descriptors:
-        first, second = (read_dictionary(stored, s) for s in STAGE_RANGES)
-        np.testing.assert_array_equal(first, second)
-        counts = [len(descriptors.datasets(s)["descriptors"]) for s in STAGE_RANGES]
+    stored = open_stored_file(made.dictionary)
+    descriptors = open_stored_file(made.descriptors)
+    first, second = (read_dictionary(stored, s) for s in STAGE_RANGES)
+    np.testing.assert_array_equal(first, second)
+    counts = [len(descriptors.datasets(s)["descriptors"]) for s in STAGE_RANGES]
     with h5py.File(made.dictionary) as h5:
         assert {h5[s].attrs["n_patches"] for s in STAGE_RANGES} == {sum(counts)}
 
     found = []
     for name, options in (("own.h5", LEARN), ("shared.h5", SHARED)):
         make(made.task("dictionary", tmp_path / name, options=options, stage_ranges=["4-6"]))
-        with open_stored_file(tmp_path / name) as stored:
-            found.append(read_dictionary(stored, "4-6"))
+        stored = open_stored_file(tmp_path / name)
+        found.append(read_dictionary(stored, "4-6"))
     np.testing.assert_array_equal(*found)
 
 
 def test_patches_of_all_stage_ranges_are_drawn_from(made):
     """Draw each patch at most once, and from each stage range in proportion."""
     drawn = np.random.default_rng(3)
-    with open_stored_file(made.descriptors) as stored:
-        whole = [stored.read_array(s, "descriptors") for s in STAGE_RANGES]
-        samples = PatchSamples([stored], STAGE_RANGES)
-        every = samples.draw(sum(map(len, whole)), drawn).stored
-        some = samples.draw(200, drawn).stored
+    stored = open_stored_file(made.descriptors)
+    whole = [stored.read_array(s, "descriptors") for s in STAGE_RANGES]
+    samples = PatchSamples([stored], STAGE_RANGES)
+    every = samples.draw(sum(map(len, whole)), drawn).stored
+    some = samples.draw(200, drawn).stored
     np.testing.assert_array_equal(every, np.concatenate(whole))
     known = {row.tobytes(): s for s, rows in enumerate(whole) for row in rows}
     share = np.mean([known[row.tobytes()] for row in some])
@@ -197,6 +198,6 @@ def test_codes_that_miss_their_tolerance_are_a_quality_warning(own_chain, tmp_pa
     predicted = make(own_chain.task("predictions", tmp_path / "p.h5", images=some))
     assert "check: inexact codes, 3 images" in predicted.summary
     outcome = make(own_chain.task("features", tmp_path / "f.h5"))
-    with open_stored_file(tmp_path / "f.h5", "features") as stored:
-        warnings = [text for s in stored.stage_ranges for text in stored.read_array(s, "quality_warnings")]
+    stored = open_stored_file(tmp_path / "f.h5", "features")
+    warnings = [text for s in stored.stage_ranges for text in stored.read_array(s, "quality_warnings")]
     assert all("inexact codes" in text for text in warnings) and "with inexact codes" in outcome.summary

@@ -352,12 +352,12 @@ def test_samples_are_never_in_memory_as_a_whole(data_parallel, form, rng, tmp_pa
 def test_the_commands_and_the_estimators_give_the_same_numbers(chain, tmp_path):
     """Compare extract, learn-dict and pool with the estimators."""
     images = [image for image in read_images(chain.embryos) if image.stage_range == "4-6"]
-    with open_stored_file(chain.descriptors) as stored:
-        names = stored.read_array("4-6", "image")
-    with open_stored_file(chain.dictionary) as stored:
-        D = read_dictionary(stored, "4-6")
-    with open_stored_file(chain.features) as stored:
-        features = read_features([stored], "4-6")[1]
+    stored = open_stored_file(chain.descriptors)
+    names = stored.read_array("4-6", "image")
+    stored = open_stored_file(chain.dictionary)
+    D = read_dictionary(stored, "4-6")
+    stored = open_stored_file(chain.features)
+    features = read_features([stored], "4-6")[1]
     paths = [{image.name: image.file for image in images}[name] for name in names]
     patches = DenseSIFT(stride_px=16).transform(paths)
     options = {"learner": LEARN.learner, "learner_params": LEARN.learner_option, "max_iter": LEARN.n_epochs}
@@ -416,6 +416,6 @@ def test_the_page_on_python_holds(own_chain, monkeypatch, capsys):
     said = {}
     run_python(ROOT / "docs" / "python.md", said)
     features = said["features"]
-    with open_stored_file(own_chain.features) as stored:
-        assert np.array_equal(np.sort(features, axis=0), np.sort(read_features([stored], "4-6")[1], axis=0))
+    stored = open_stored_file(own_chain.features)
+    assert np.array_equal(np.sort(features, axis=0), np.sort(read_features([stored], "4-6")[1], axis=0))
     assert np.square(said["error"]["clean"]).mean() < 0.6 * np.square(said["error"]["noisy"]).mean()

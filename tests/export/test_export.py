@@ -83,17 +83,17 @@ def test_every_format_has_the_probabilities_and_answers_of_the_file(to, exported
     rows = list(READERS[to](exported("predictions", to)))
     found = {tuple(row[n] or "" for n in names): row for row in rows}
     n_predictions, answers = 0, set()
-    with open_stored_file(open_predictions) as stored:
-        for s in stored.stage_ranges:
-            groups, p = read_group_predictions(stored, s)
-            n_predictions += p.probability.size
-            for g, who in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
-                for j, term in enumerate(p.terms):
-                    row = found[s, *who, term]
-                    numbers = float(row["probability"]), float(row["decision_value"])
-                    np.testing.assert_allclose(numbers, (p.probability[g, j], p.decision_value[g, j]), 1e-8)
-                    assert row["answer"] == ANSWERS[p.answers[g, j]]
-                    answers.add(row["answer"])
+    stored = open_stored_file(open_predictions)
+    for s in stored.stage_ranges:
+        groups, p = read_group_predictions(stored, s)
+        n_predictions += p.probability.size
+        for g, who in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
+            for j, term in enumerate(p.terms):
+                row = found[s, *who, term]
+                numbers = float(row["probability"]), float(row["decision_value"])
+                np.testing.assert_allclose(numbers, (p.probability[g, j], p.decision_value[g, j]), 1e-8)
+                assert row["answer"] == ANSWERS[p.answers[g, j]]
+                answers.add(row["answer"])
     assert len(rows) == n_predictions and answers == set(ANSWERS)
 
 
@@ -112,9 +112,9 @@ def test_a_table_has_the_columns_and_rows_in_order(exported, open_predictions):
 def test_anndata_has_the_images_and_the_evidence(exported, open_predictions):
     found = anndata.read_h5ad(exported("predictions", "anndata"))
     evidence = ("threshold", "n_genes", "auc", "auc_low", "auc_high")
-    with open_stored_file(open_predictions) as stored:
-        assert found.uns["flyannot"]["digest"] == stored.digest
-        n_images = sum(len(stored.read_array(s, "image")) for s in stored.stage_ranges)
+    stored = open_stored_file(open_predictions)
+    assert found.uns["flyannot"]["digest"] == stored.digest
+    n_images = sum(len(stored.read_array(s, "image")) for s in stored.stage_ranges)
     assert found.obs["n_images"].sum() == n_images
     assert {f"{name} 4-6" for name in evidence} <= set(found.var)
     assert "quality_warnings" in found.obs and list(found.uns["flyannot"]["answers"]) == list(ANSWERS)
@@ -193,7 +193,8 @@ def test_features_come_back_from_every_format(exported, chain):
     arrays = np.load(exported("features", "npz"), allow_pickle=False)
     annotated = anndata.read_h5ad(exported("features", "anndata"))
     of_range = annotated.obs["stage_range"].to_numpy()
-    with arrays, open_stored_file(chain.features) as stored:
+    with arrays:
+        stored = open_stored_file(chain.features)
         for s in stored.stage_ranges:
             columns, features = read_features([stored], s)
             assert np.array_equal(arrays[f"{s}/features"], features)
@@ -207,8 +208,8 @@ def test_features_come_back_from_every_format(exported, chain):
 
 
 def test_atoms_come_back(exported, chain):
-    with open_stored_file(chain.dictionary) as stored:
-        D = {s: read_dictionary(stored, s) for s in stored.stage_ranges}
+    stored = open_stored_file(chain.dictionary)
+    D = {s: read_dictionary(stored, s) for s in stored.stage_ranges}
     with np.load(exported("dictionary", "npz"), allow_pickle=False) as arrays:
         assert all(np.array_equal(arrays[s], D[s]) for s in D)
 

@@ -26,20 +26,20 @@ N_FLIPS, N_CUTS = 60, 12  # of every kind; the campaign takes thousands
 
 def contents(path):
     """Return everything that the readers return of a file."""
-    with open_stored_file(path) as stored:
-        found = [stored.kind, stored.options, stored.inputs, stored.seed, stored.failures]
-        for stage_range in stored.stage_ranges:
-            model = [f"model/{name}" for name in CLASSIFIER] if stored.kind == "model" else []
-            bulk = LARGE_DATASETS.get(stored.kind, ())
-            if bulk:
-                blocks = list(stored.iterate_image_rows(stage_range))
-                found += [(stage_range, n, np.concatenate(b).tobytes()) for n, b in zip(bulk, zip(*blocks))]
-            for name in [*SCHEMAS[stored.kind], *model]:
-                if name in bulk:
-                    continue
-                values = stored.read_array(stage_range, name)
-                found.append((stage_range, name, values if isinstance(values, list) else values.tobytes()))
-        return found
+    stored = open_stored_file(path)
+    found = [stored.kind, stored.options, stored.inputs, stored.seed, stored.failures]
+    for stage_range in stored.stage_ranges:
+        model = [f"model/{name}" for name in CLASSIFIER] if stored.kind == "model" else []
+        bulk = LARGE_DATASETS.get(stored.kind, ())
+        if bulk:
+            blocks = list(stored.iterate_image_rows(stage_range))
+            found += [(stage_range, n, np.concatenate(b).tobytes()) for n, b in zip(bulk, zip(*blocks))]
+        for name in [*SCHEMAS[stored.kind], *model]:
+            if name in bulk:
+                continue
+            values = stored.read_array(stage_range, name)
+            found.append((stage_range, name, values if isinstance(values, list) else values.tobytes()))
+    return found
 
 
 def refused(path, *words, read=verify_stored_file):
@@ -128,10 +128,10 @@ def test_what_is_bulky_is_checked_image_by_image_and_not_before(path, kind, name
     """Opening a file reads none of the bulky data, and the images before a damaged one are good."""
     with changed(path, kind, seal=False) as file:
         file[f"4-6/{name}"][-1] = 7
-    with open_stored_file(path) as stored:
-        stored.read_image_rows("4-6", 0, 2)
-        with pytest.raises(DataError, match=r"(image|block) 2 are not what was written"):
-            stored.read_image_rows("4-6", 0, 3)
+    stored = open_stored_file(path)
+    stored.read_image_rows("4-6", 0, 2)
+    with pytest.raises(DataError, match=r"(image|block) 2 are not what was written"):
+        stored.read_image_rows("4-6", 0, 3)
 
 
 def test_a_long_list_of_failures_is_checked_too(path, rng, trials):
@@ -139,8 +139,8 @@ def test_a_long_list_of_failures_is_checked_too(path, rng, trials):
     failures = tuple((f"image {i}.png", "damaged or cut short " * 5) for i in range(1000))
     with create_stored_file(path, Header("predictions", {}, {}, failures=failures)):
         pass
-    with open_stored_file(path) as stored:
-        assert stored.failures == failures
+    stored = open_stored_file(path)
+    assert stored.failures == failures
     good = path.read_bytes()
     start = good.index(b"damaged or cut short")
     for at in rng.integers(start, start + 80_000, trials(40)):

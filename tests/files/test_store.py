@@ -171,24 +171,24 @@ def test_descriptors_come_back_as_they_were(tmp_path, rng):
     with create_stored_file(tmp_path / "f.h5", header("descriptors")) as file:
         write_descriptors(file, "4-6", columns(), mine)
     whole = np.concatenate([one.descriptors for one in mine])
-    with open_stored_file(tmp_path / "f.h5", "descriptors") as stored:
-        same(read_image_metadata(stored, "4-6"), columns())
-        for i, one in enumerate(mine):
-            expected = one.descriptors, one.centres_px, one.patch_px
-            same(stored.read_image_rows("4-6", i, i + 1), expected)
-        for files, rows in (([stored], [0, 4, 5, 11]), ([stored, stored], [1, 11, 12, 23])):
-            same(read_patches(files, "4-6", np.array(rows)), np.concatenate([whole] * len(files))[rows])
+    stored = open_stored_file(tmp_path / "f.h5", "descriptors")
+    same(read_image_metadata(stored, "4-6"), columns())
+    for i, one in enumerate(mine):
+        expected = one.descriptors, one.centres_px, one.patch_px
+        same(stored.read_image_rows("4-6", i, i + 1), expected)
+    for files, rows in (([stored], [0, 4, 5, 11]), ([stored, stored], [1, 11, 12, 23])):
+        same(read_patches(files, "4-6", np.array(rows)), np.concatenate([whole] * len(files))[rows])
 
 
 def test_dictionaries_and_checkpoints_come_back_as_they_were(tmp_path, rng):
     D, state = rng.normal(size=(4, 128)).astype("f4"), {"h": rng.random(4), "epoch": 2}
     with create_stored_file(tmp_path / "d.h5", header("dictionary")) as file:
         write_dictionary(file, "4-6", D, records(), n_patches=7)
-    with open_stored_file(tmp_path / "d.h5", "dictionary") as stored:
-        same(read_dictionary(stored, "4-6"), D)
-        traced = {
-            name: stored.read_array("4-6", f"trace/{name}") for name in stored.dataset_names("4-6", "trace")
-        }
+    stored = open_stored_file(tmp_path / "d.h5", "dictionary")
+    same(read_dictionary(stored, "4-6"), D)
+    traced = {
+        name: stored.read_array("4-6", f"trace/{name}") for name in stored.dataset_names("4-6", "trace")
+    }
     for name, values in traced.items():
         assert values.tolist() == [getattr(record, name) for record in records()]
     assert set(TRACE_DTYPES) - set(traced) == {"seconds"}  # no two runs take equally long
@@ -206,8 +206,8 @@ def test_dictionaries_and_checkpoints_come_back_as_they_were(tmp_path, rng):
         assert [float(text) for text in row[1:]] == pytest.approx(values, rel=1e-5)
     with create_stored_file(tmp_path / "c.h5", header("checkpoint")) as file:
         write_checkpoint(file, "4-6", state, records())
-    with open_stored_file(tmp_path / "c.h5", "checkpoint") as stored:
-        back, trace = read_checkpoint(stored, "4-6")
+    stored = open_stored_file(tmp_path / "c.h5", "checkpoint")
+    back, trace = read_checkpoint(stored, "4-6")
     same((back["h"], back["epoch"].item()), (state["h"], 2))
     assert [EpochRecord(**one) for one in trace] == records()
 
@@ -216,14 +216,12 @@ def test_features_of_several_files_come_back_in_a_row(tmp_path, rng):
     mine, D = pooled(rng), rng.normal(size=(4, 128))
     with create_stored_file(tmp_path / "f.h5", header("features")) as file:
         write_features(file, "4-6", columns(), mine, D)
-    with (
-        open_stored_file(tmp_path / "f.h5", "features") as a,
-        open_stored_file(tmp_path / "f.h5", "features") as b,
-    ):
-        found, features = read_features([a, b], "4-6")
-        same(found, {name: 2 * values for name, values in columns().items()})
-        same(features, np.stack([one.features for one in 2 * mine]))
-        same(a.read_array("4-6", "winner"), np.stack([one.winner for one in mine]))
+    a = open_stored_file(tmp_path / "f.h5", "features")
+    b = open_stored_file(tmp_path / "f.h5", "features")
+    found, features = read_features([a, b], "4-6")
+    same(found, {name: 2 * values for name, values in columns().items()})
+    same(features, np.stack([one.features for one in 2 * mine]))
+    same(a.read_array("4-6", "winner"), np.stack([one.winner for one in mine]))
 
 
 @pytest.mark.parametrize("n_terms", [2, 0])
@@ -231,21 +229,21 @@ def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
     arrays, D = classifier(rng, n_terms), rng.normal(size=(4, 128)).astype("f4")
     with create_stored_file(tmp_path / "m.h5", header("model")) as file:
         model.write_model(file, "4-6", D, ["gap", "pole cell"][:n_terms], "svm", arrays, {"Dl", "β"}, KNOWN)
-    with open_stored_file(tmp_path / "m.h5", "model") as stored:
-        same(read_dictionary(stored, "4-6"), D)
-        assert model.read_terms(stored, "4-6") == ["gap", "pole cell"][:n_terms]
-        assert model.read_train_genes(stored, "4-6") == {"Dl", "β"}
-        assert model.read_classifier_name(stored, "4-6") == "svm"
-        of_known = {"sketch": ("i", ("n", 2)), "gene": ("S", ("n",))}
-        same(model.read_training_image_arrays(stored, "4-6", of_known), KNOWN)
-        same(model.read_classifier(stored, "4-6", CLASSIFIER, 8), arrays)
-        for wrong, width, why in (
-            ({"C": ("f", ("n_terms",))}, 8, "4-6/model/C"),
-            ({"threshold": ("i", ("n_terms",))}, 8, "4-6/model/threshold"),
-            ({}, 9, "scorer/weights has shape"),
-        ):
-            with pytest.raises(DataError, match=why):
-                model.read_classifier(stored, "4-6", CLASSIFIER | wrong, width)
+    stored = open_stored_file(tmp_path / "m.h5", "model")
+    same(read_dictionary(stored, "4-6"), D)
+    assert model.read_terms(stored, "4-6") == ["gap", "pole cell"][:n_terms]
+    assert model.read_train_genes(stored, "4-6") == {"Dl", "β"}
+    assert model.read_classifier_name(stored, "4-6") == "svm"
+    of_known = {"sketch": ("i", ("n", 2)), "gene": ("S", ("n",))}
+    same(model.read_training_image_arrays(stored, "4-6", of_known), KNOWN)
+    same(model.read_classifier(stored, "4-6", CLASSIFIER, 8), arrays)
+    for wrong, width, why in (
+        ({"C": ("f", ("n_terms",))}, 8, "4-6/model/C"),
+        ({"threshold": ("i", ("n_terms",))}, 8, "4-6/model/threshold"),
+        ({}, 9, "scorer/weights has shape"),
+    ):
+        with pytest.raises(DataError, match=why):
+            model.read_classifier(stored, "4-6", CLASSIFIER | wrong, width)
 
 
 def test_predictions_come_back_as_they_were(tmp_path, rng):
@@ -255,13 +253,13 @@ def test_predictions_come_back_as_they_were(tmp_path, rng):
         for stage_range in ("4-6", "7-8"):
             write_predictions(file, stage_range, columns(), [0, 1, 0], GROUPS, mine)
         write_run_answers(file["7-8"], of_run)
-    with open_stored_file(tmp_path / "p.h5", "predictions") as stored:
-        of_image, groups, back = read_predictions(stored, "4-6")
-        same((of_image.tolist(), groups, back), ([0, 1, 0], GROUPS, back | mine))
-        same(back["model_probability"], mine["probability"])
-        same(back["answer_threshold"][0], mine["threshold"])
-        assert not back["held_out"].any() and (np.stack([back["curated"], back["answer_before"]]) == -1).all()
-        same(read_predictions(stored, "7-8")[2], mine | of_run)
+    stored = open_stored_file(tmp_path / "p.h5", "predictions")
+    of_image, groups, back = read_predictions(stored, "4-6")
+    same((of_image.tolist(), groups, back), ([0, 1, 0], GROUPS, back | mine))
+    same(back["model_probability"], mine["probability"])
+    same(back["answer_threshold"][0], mine["threshold"])
+    assert not back["held_out"].any() and (np.stack([back["curated"], back["answer_before"]]) == -1).all()
+    same(read_predictions(stored, "7-8")[2], mine | of_run)
 
 
 def test_pictures_come_back_as_they_were(tmp_path, rng):
@@ -269,23 +267,23 @@ def test_pictures_come_back_as_they_were(tmp_path, rng):
     with create_stored_file(tmp_path / "p.h5", header("pictures")) as file:
         write_pictures(file, "4-6", columns(), mine)
         write_pictures(file, "7-8", columns(1), mine[1:2])  # without a map
-    with open_stored_file(tmp_path / "p.h5", "pictures") as stored:
-        back = [read_picture_row(stored, "4-6", row) for row in range(3)]
-        same(back, mine)
-        assert [list(one.maps) for one in back] == [list(one.maps) for one in mine]
-        same(read_picture_row(stored, "7-8", 0), mine[1])
-        assert stored.read_array("4-6", "picture_digest") == columns()["picture_digest"]
+    stored = open_stored_file(tmp_path / "p.h5", "pictures")
+    back = [read_picture_row(stored, "4-6", row) for row in range(3)]
+    same(back, mine)
+    assert [list(one.maps) for one in back] == [list(one.maps) for one in mine]
+    same(read_picture_row(stored, "7-8", 0), mine[1])
+    assert stored.read_array("4-6", "picture_digest") == columns()["picture_digest"]
 
 
 def test_headers_come_back_as_they_were(tmp_path):
     write(tmp_path / "f.h5", "features")
-    with open_stored_file(tmp_path / "f.h5") as stored:
-        assert (stored.kind, stored.options, stored.seed) == ("features", OPTIONS, 3)
-        assert stored.inputs == {"descriptors": ["ab" * 32]}
-        assert stored.failures == (("x.png", "cut short"),)
-        assert stored.stage_ranges == ("4-6", "11-12")  # in the order of development, not of the alphabet
-    with pytest.raises(DataError, match="was replaced"), open_stored_file(tmp_path / "f.h5", digest="0" * 64):
-        pass
+    stored = open_stored_file(tmp_path / "f.h5")
+    assert (stored.kind, stored.options, stored.seed) == ("features", OPTIONS, 3)
+    assert stored.inputs == {"descriptors": ["ab" * 32]}
+    assert stored.failures == (("x.png", "cut short"),)
+    assert stored.stage_ranges == ("4-6", "11-12")  # in the order of development, not of the alphabet
+    with pytest.raises(DataError, match="was replaced"):
+        open_stored_file(tmp_path / "f.h5", digest="0" * 64)
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)
@@ -372,18 +370,17 @@ def test_an_upgrade_of_the_program_orphans_no_file(tmp_path):
 def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
     """In the joined file every image has the values of its part."""
     a, b = write(tmp_path / "a.h5", kind, seed=1), write(tmp_path / "b.h5", kind, 2, ("4-6", "7-8"))
-    with open_stored_file(a) as one, open_stored_file(b) as two:
-        with create_joined_file(
-            tmp_path / "c.h5", header(kind), [read_part_contents(a), read_part_contents(b)]
-        ):
-            pass
-        with open_stored_file(tmp_path / "c.h5") as joined:
-            assert joined.stage_ranges == ("4-6", "7-8", "11-12")
-            for name in set(IMAGE_COLUMNS) & set(SCHEMAS[kind]):
-                first, second, both = (part.read_array("4-6", name) for part in (one, two, joined))
-                assert both == first + second
-            for i in range(6):
-                same(_of_image(joined, kind, i), _of_image((one, two)[i // 3], kind, i % 3))
+    one = open_stored_file(a)
+    two = open_stored_file(b)
+    with create_joined_file(tmp_path / "c.h5", header(kind), [read_part_contents(a), read_part_contents(b)]):
+        pass
+    joined = open_stored_file(tmp_path / "c.h5")
+    assert joined.stage_ranges == ("4-6", "7-8", "11-12")
+    for name in set(IMAGE_COLUMNS) & set(SCHEMAS[kind]):
+        first, second, both = (part.read_array("4-6", name) for part in (one, two, joined))
+        assert both == first + second
+    for i in range(6):
+        same(_of_image(joined, kind, i), _of_image((one, two)[i // 3], kind, i % 3))
 
 
 def test_a_part_that_changed_since_it_was_looked_over_is_noticed(tmp_path):
@@ -416,15 +413,13 @@ def _of_image(stored, kind, i):
 
 
 def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path):
-    with open_stored_file(write(tmp_path / "f.h5", "features")) as stored, pytest.raises(DataError) as caught:
+    stored = open_stored_file(write(tmp_path / "f.h5", "features"))
+    with pytest.raises(DataError) as caught:
         stored.read_array("7-8", "features")
     assert "has no stage range 7-8, only 4-6, 11-12" in str(caught.value)
     assert caught.value.fix == "make it with: flyannot pool --stage-range 7-8"
-    with (
-        pytest.raises(InputError, match="does not exist") as caught,
-        open_stored_file(tmp_path / "g.h5", "model"),
-    ):
-        pass
+    with pytest.raises(InputError, match="does not exist") as caught:
+        open_stored_file(tmp_path / "g.h5", "model")
     assert "flyannot train" in caught.value.fix
     assert reading._first_line(OSError("one\ntwo")) == "one"
 
@@ -449,8 +444,8 @@ def test_arrays_without_rows_or_columns_and_empty_and_long_texts_survive(tmp_pat
         for name, (kind, _) in SCHEMAS["checkpoint"].items():
             write_array(file.require_group("4-6"), name, np.zeros(1, kind))
         write_array(file["4-6"], "state/a", values)
-    with open_stored_file(tmp_path / "f.h5") as stored:
-        same(stored.read_array("4-6", "state/a"), values)
+    stored = open_stored_file(tmp_path / "f.h5")
+    same(stored.read_array("4-6", "state/a"), values)
 
 
 @pytest.mark.parametrize("block_bytes", [1, 2000, 10_000, 1 << 24])
@@ -459,10 +454,10 @@ def test_blocks_hold_every_image_once_and_no_more_bytes_than_allowed(tmp_path, r
     with create_stored_file(tmp_path / "f.h5", header("descriptors")) as file:
         write_descriptors(file, "4-6", columns(8), mine)
     monkeypatch.setattr(reading, "_BLOCK_BYTES", block_bytes)
-    with open_stored_file(tmp_path / "f.h5") as stored:
-        blocks = list(stored.iterate_image_rows("4-6"))
-        rows, told = list(stored.iterate_columns("4-6", "descriptors", slice(3, 9))), []
-        verify_stored_file(stored.path, lambda *n: told.append(n))
+    stored = open_stored_file(tmp_path / "f.h5")
+    blocks = list(stored.iterate_image_rows("4-6"))
+    rows, told = list(stored.iterate_columns("4-6", "descriptors", slice(3, 9))), []
+    verify_stored_file(stored.path, lambda *n: told.append(n))
     whole = np.concatenate([one.descriptors for one in mine])
     same(np.concatenate([block[0] for block in blocks]), whole)
     same(np.concatenate(rows), whole[:, 3:9])

@@ -109,17 +109,18 @@ only = {name: pytest.mark.parametrize("made", [name], indirect=True) for name in
 def test_every_file_is_whole_and_knows_what_was_described(made):
     for path in made.chain.kinds.values():
         verify_stored_file(path)
-        with open_stored_file(path) as stored:
-            assert stored.options["extract"] == OPTIONS[made.name].to_header()
+        stored = open_stored_file(path)
+        assert stored.options["extract"] == OPTIONS[made.name].to_header()
 
 
 def test_features_straight_from_images_are_the_same(made, tmp_path):
     make(pool_images_task(made.images, made.chain.dictionary, tmp_path / "f.h5", POOL))
-    with open_stored_file(tmp_path / "f.h5") as straight, open_stored_file(made.chain.features) as stored:
-        np.testing.assert_array_equal(
-            straight.read_array("4-6", "features"), stored.read_array("4-6", "features")
-        )
-        assert straight.read_array("4-6", "place") == stored.read_array("4-6", "place")
+    straight = open_stored_file(tmp_path / "f.h5")
+    stored = open_stored_file(made.chain.features)
+    np.testing.assert_array_equal(
+        straight.read_array("4-6", "features"), stored.read_array("4-6", "features")
+    )
+    assert straight.read_array("4-6", "place") == stored.read_array("4-6", "place")
 
 
 def test_an_explanation_draws_what_was_described(made):
@@ -155,16 +156,18 @@ def test_a_channel_that_nobody_knows_is_refused(own_chain):
         options["extract"]["channel"] = "hue"
         file.attrs["options"] = json.dumps(options)
         file.attrs["digest"] = content_digest(file, "model")
-    with open_stored_file(own_chain.model) as stored, pytest.raises(DataError, match="channel is 'hue'"):
+    stored = open_stored_file(own_chain.model)
+    with pytest.raises(DataError, match="channel is 'hue'"):
         read_options(stored, ExtractOptions)
 
 
 @only["half"]
 def test_annotating_pictures_is_annotating_the_features_of_the_chain(made, flyannot, tmp_path):
     flyannot("annotate M F -o O", **made.chain.words, O=tmp_path / "p.h5", code=0)
-    with open_stored_file(tmp_path / "p.h5") as straight, open_stored_file(made.chain.predictions) as stored:
-        for name in ("group_gene", "term", "decision_value"):
-            np.testing.assert_array_equal(straight.read_array("4-6", name), stored.read_array("4-6", name))
+    straight = open_stored_file(tmp_path / "p.h5")
+    stored = open_stored_file(made.chain.predictions)
+    for name in ("group_gene", "term", "decision_value"):
+        np.testing.assert_array_equal(straight.read_array("4-6", name), stored.read_array("4-6", name))
 
 
 @only["axis"]
@@ -176,13 +179,13 @@ def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(made):
     assert f"check: blank, 1 image: {blank.name}\n" in made.summary
     assert f"check: not registered, 1 image: {blank.name} (nothing stands out" in made.summary
     for path in (made.chain.descriptors, made.chain.features):
-        with open_stored_file(path) as stored:
-            said = dict(zip(stored.read_array("4-6", "image"), stored.read_array("4-6", "quality_warnings")))
-            assert [name for name, warning in said.items() if "not registered" in warning] == [blank.name]
-    with open_stored_file(made.chain.predictions) as stored:
-        assert blank.name not in stored.read_array("4-6", "image")
-        why = "no embryo found: nothing stands out from the background"
-        assert stored.failures == ((blank.name, why),)
+        stored = open_stored_file(path)
+        said = dict(zip(stored.read_array("4-6", "image"), stored.read_array("4-6", "quality_warnings")))
+        assert [name for name, warning in said.items() if "not registered" in warning] == [blank.name]
+    stored = open_stored_file(made.chain.predictions)
+    assert blank.name not in stored.read_array("4-6", "image")
+    why = "no embryo found: nothing stands out from the background"
+    assert stored.failures == ((blank.name, why),)
 
 
 @only["axis"]
@@ -201,11 +204,11 @@ def test_the_report_shows_the_embryo_as_it_was_described(made, tmp_path):
 def test_every_step_has_a_row_for_every_embryo_and_a_group_for_every_gene(made):
     names = sorted(f"{gene}.png#{k}" for gene, n in made.counts.items() for k in range(1, n + 1))
     for path in (made.chain.descriptors, made.chain.features, made.chain.predictions):
-        with open_stored_file(path) as stored:
-            assert sorted(stored.read_array("4-6", "image")) == names
-            assert all("left=" in place for place in stored.read_array("4-6", "place"))
-    with open_stored_file(made.chain.predictions) as stored:
-        assert sorted(stored.read_array("4-6", "group_name")) == sorted(made.counts)
+        stored = open_stored_file(path)
+        assert sorted(stored.read_array("4-6", "image")) == names
+        assert all("left=" in place for place in stored.read_array("4-6", "place"))
+    stored = open_stored_file(made.chain.predictions)
+    assert sorted(stored.read_array("4-6", "group_name")) == sorted(made.counts)
     for kind in ("descriptors", "predictions"):
         assert len(rows_of_csv(made.chain.folder / f"{kind}-embryos.csv")) == len(names)
 

@@ -225,13 +225,13 @@ def test_extract_refuses_what_is_ambiguous_and_takes_the_plane_that_is_named(fly
     assert "2 channels (1 DAPI, 2 brightfield)" in said.err
     assert "--plane channel=1, or for this file alone slide.czi#channel=1" in said.err
     said = flyannot("extract S -o O --plane channel=2", S=stacks, O=tmp_path / "d.h5", code=0)
-    with open_stored_file(tmp_path / "d.h5") as stored:
-        assert stored.options["extract"]["plane"] == ["channel=2"]
-        names = stored.read_array("4-6", "image")
-        assert names == ["slide.czi#scene=1", "slide.czi#scene=2", "stack.ome.tif#z=2"]
-        second, third = (stored.read_image_rows("4-6", k, k + 1)[0] for k in (1, 2))
-        assert len(second)
-        np.testing.assert_array_equal(second, third)  # the same pixels in either format
+    stored = open_stored_file(tmp_path / "d.h5")
+    assert stored.options["extract"]["plane"] == ["channel=2"]
+    names = stored.read_array("4-6", "image")
+    assert names == ["slide.czi#scene=1", "slide.czi#scene=2", "stack.ome.tif#z=2"]
+    second, third = (stored.read_image_rows("4-6", k, k + 1)[0] for k in (1, 2))
+    assert len(second)
+    np.testing.assert_array_equal(second, third)  # the same pixels in either format
 
 
 def test_one_ambiguous_file_among_others_is_listed_with_the_remedy(flyannot, stacks, tmp_path):

@@ -109,10 +109,11 @@ def test_each_is_described_as_the_picture_that_was_cut_there(flyannot, tmp_path)
         cut[f"{k}.png"] = photo[top : top + height, left : left + width]
     single, alone = data_set(tmp_path / "single", cut), tmp_path / "single.h5"
     assert flyannot("extract D -o O --register axis --stride-px 16", D=single, O=alone).code == 0
-    with open_stored_file(out) as one, open_stored_file(alone) as other:
-        assert one.read_array("4-6", "group") == ["eve"] * 4
-        for name in ("descriptors", "centres_px", "first", "content"):
-            np.testing.assert_array_equal(one.read_array("4-6", name), other.read_array("4-6", name))
+    one = open_stored_file(out)
+    other = open_stored_file(alone)
+    assert one.read_array("4-6", "group") == ["eve"] * 4
+    for name in ("descriptors", "centres_px", "first", "content"):
+        np.testing.assert_array_equal(one.read_array("4-6", name), other.read_array("4-6", name))
 
 
 def test_a_neighbour_in_the_box_is_painted_over():
@@ -136,8 +137,8 @@ def test_what_is_cut_by_the_border_or_touches_another_or_is_not_there_is_named(f
     folder = data_set(tmp_path / "photos", photos)
     said = flyannot("extract D -o O --register axis --multiple-embryos", D=folder, O=tmp_path / "d.h5")
     assert said.code == 3, said.err
-    with open_stored_file(tmp_path / "d.h5") as stored:
-        assert stored.read_array("4-6", "image") == ["photo.png#1", "photo.png#2"]
+    stored = open_stored_file(tmp_path / "d.h5")
+    assert stored.read_array("4-6", "image") == ["photo.png#1", "photo.png#2"]
     blank, cut, touching = rows_of_csv(tmp_path / "failures.csv")
     assert [row["image"] for row in (blank, cut, touching)] == ["blank.png", "photo.png#3", "photo.png#4"]
     assert "no embryo found: nothing stands out from the background" in blank["reason"]

@@ -144,9 +144,9 @@ def test_every_kind_of_warning_has_one_line_and_goes_into_every_file(flyannot, o
                 "check: posterior left?, 1 image: images/syn001_11-12_3.png"  # of 549 synthetic ones, one
             )
             assert text.count("check:") - text.count(f"check: {UNLIKE_WORDS}") - text.count(leaning) == 4
-        with open_stored_file(own_chain.kinds[kind]) as stored:
-            columns = (stored.read_array("4-6", column) for column in ("image", "quality_warnings"))
-            warned = {name: warning for name, warning in zip(*columns) if warning}
+        stored = open_stored_file(own_chain.kinds[kind])
+        columns = (stored.read_array("4-6", column) for column in ("image", "quality_warnings"))
+        warned = {name: warning for name, warning in zip(*columns) if warning}
         if kind == "predictions":  # the model says of most of these that it does not know such pictures
             assert sum(UNLIKE_WORDS in warned[name] for name in names) >= 5
             warned = {name: warned[name].partition(f", {UNLIKE_WORDS}")[0] for name in names}

@@ -45,8 +45,8 @@ def key_of(row):
 
 
 def classifier_of(path):
-    with open_stored_file(path, "model") as stored:
-        return read_terms(stored, "4-6"), read_classifier(stored, "4-6", PER_TERM, 0)
+    stored = open_stored_file(path, "model")
+    return read_terms(stored, "4-6"), read_classifier(stored, "4-6", PER_TERM, 0)
 
 
 def test_learning_with_corrections_is_learning_from_the_clean_table(flyannot, reviewed):
@@ -63,8 +63,8 @@ def test_learning_with_corrections_is_learning_from_the_clean_table(flyannot, re
     assert terms == same_terms
     assert all(np.array_equal(one[name], other[name], equal_nan=True) for name in one)
     assert any(not np.array_equal(one[name], before[name], equal_nan=True) for name in one)
-    with open_stored_file("m.h5") as stored:
-        assert len(stored.inputs["corrections"]) == 1
+    stored = open_stored_file("m.h5")
+    assert len(stored.inputs["corrections"]) == 1
     assert "up to date" in flyannot(line).err
     write("corrections.csv", rows[:-1])
     changed = flyannot(line, code=2)
@@ -110,8 +110,8 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, d
     again = said.err
     assert "features.h5" in again and re.search(r"writing \S*model\.h5 again: .*corrections", again), again
     assert "it was made from other corrections" in again and "null" not in again
-    with open_stored_file(out / "model.h5") as stored:
-        digests, model = stored.inputs["corrections"], stored.digest
+    stored = open_stored_file(out / "model.h5")
+    digests, model = stored.inputs["corrections"], stored.digest
     scores = read_scores(out / "scores.json")
     assert scores["made_from"]["corrections"] == digests and scores["model"] == model
     assert any("3 added" in note for note in scores["notes"])
@@ -212,12 +212,13 @@ def test_an_adapted_model_has_all_terms_and_says_from_which_model(flyannot, desk
         f"train features.h5 {TERMS} --corrections corrections.csv --adapt model.h5 --exclude-terms ubiquitous"
     )
     flyannot(f"{line} -o adapted.h5", code=0)
-    with open_stored_file("model.h5") as base, open_stored_file("adapted.h5") as adapted:
-        assert adapted.inputs["base model"] == [base.digest]
-        for stage_range in base.stage_ranges:
-            terms = read_terms(base, stage_range)
-            assert read_terms(adapted, stage_range) == [*terms, *["foregut anlage"] * (stage_range == "4-6")]
-        assert f"adapted from the model {base.digest[:12]}" in flyannot("show adapted.h5", code=0).out
+    base = open_stored_file("model.h5")
+    adapted = open_stored_file("adapted.h5")
+    assert adapted.inputs["base model"] == [base.digest]
+    for stage_range in base.stage_ranges:
+        terms = read_terms(base, stage_range)
+        assert read_terms(adapted, stage_range) == [*terms, *["foregut anlage"] * (stage_range == "4-6")]
+    assert f"adapted from the model {base.digest[:12]}" in flyannot("show adapted.h5", code=0).out
     flyannot("explain adapted.h5 embryos -o maps --term E --max-groups 1", E="foregut anlage")
     said = flyannot(
         f"evaluate features.h5 {TERMS} --corrections corrections.csv --model adapted.h5 --adapt model.h5",

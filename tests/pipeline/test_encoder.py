@@ -1,7 +1,6 @@
 """Tests of a step between `extract` and `learn-dict`, as CONTRIBUTING.md shows it, in every encoder."""
 
 import sys
-from contextlib import ExitStack
 from dataclasses import replace
 
 import h5py
@@ -12,7 +11,6 @@ from PIL import Image
 from flyannot.base.errors import FlyannotError
 from flyannot.dataset.folder import read_images
 from flyannot.encode.encoder import PatchTransform
-from flyannot.files.hdf5.file_cache import clear_file_cache
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
 from flyannot.images.extract import describe_patches
 from flyannot.images.options import ExtractOptions
@@ -60,7 +58,6 @@ CHANGED = (
 
 def forget():
     """Forget what this process has loaded, like a new process."""
-    clear_file_cache()
     load_encoder.cache_clear()
     load_model.cache_clear()
 
@@ -137,15 +134,15 @@ def results(folder, monkeypatch):
 
 def values(path):
     """Return the decision values of a predictions file by gene and term."""
-    with open_stored_file(path, "predictions") as stored:
-        genes, terms = stored.read_array("4-6", "group_gene"), stored.read_array("4-6", "term")
-        order = np.argsort(genes)
-        return [genes[i] for i in order], terms, stored.read_array("4-6", "decision_value")[order]
+    stored = open_stored_file(path, "predictions")
+    genes, terms = stored.read_array("4-6", "group_gene"), stored.read_array("4-6", "term")
+    order = np.argsort(genes)
+    return [genes[i] for i in order], terms, stored.read_array("4-6", "decision_value")[order]
 
 
 def features(path):
-    with open_stored_file(path, "features") as stored:
-        return [stored.read_array("4-6", name) for name in ("image", "features", "winner", "D")]
+    stored = open_stored_file(path, "features")
+    return [stored.read_array("4-6", name) for name in ("image", "features", "winner", "D")]
 
 
 def test_files_after_the_step_name_the_chain_and_hold_something_else(results, plain):
@@ -154,11 +151,11 @@ def test_files_after_the_step_name_the_chain_and_hold_something_else(results, pl
     assert made["descriptors"] == before["descriptors"]
     assert not any(made[kind] == before[kind] for kind in CHANGED)
     for kind in made:
-        with open_stored_file(results / f"{kind}.h5") as stored:
-            pooled = ["pool"] if kind in ("features", "model", "predictions") else []
-            expected = None if kind == "descriptors" else ["extract", "denoise", *pooled]
-            assert stored.options.get("chain") == expected
-            assert stored.kind == ("descriptors" if kind == "denoised" else kind)
+        stored = open_stored_file(results / f"{kind}.h5")
+        pooled = ["pool"] if kind in ("features", "model", "predictions") else []
+        expected = None if kind == "descriptors" else ["extract", "denoise", *pooled]
+        assert stored.options.get("chain") == expected
+        assert stored.kind == ("descriptors" if kind == "denoised" else kind)
 
 
 def test_annotating_pictures_is_annotating_features(results, plain, flyannot):
@@ -198,21 +195,20 @@ def test_a_picture_of_the_file_is_most_similar_to_itself(folder, results, flyann
 def test_maps_are_the_same_from_the_files_of_a_run_and_from_pictures(results, flyannot):
     flyannot("annotate results/model.h5 embryos -o pictures.h5", code=0)
     n_maps = 0
-    with ExitStack() as held:
-        run = open_run(held, results)
-        mapper = ContributionMapper(run, "4-6")
-        stored = held.enter_context(open_stored_file("pictures.h5"))
-        pictures = held.enter_context(open_pictures(stored))
-        groups, predicted = read_group_predictions(stored, "4-6")
-        columns = read_image_metadata(stored, "4-6")
-        for g, rows in enumerate(groups.rows):
-            images = [ImageEntry(columns["image"][i], shown=pictures.find("4-6", columns, i)) for i in rows]
-            drawn = mapper.draw_maps(images, dict(zip(predicted.terms, predicted.decision_value[g])))
-            for number, image in enumerate(images):
-                for term, (numbers, cells) in image.shown.maps.items():
-                    assert drawn[term]["cells"][number] == pack_map(cells)
-                    assert drawn[term]["value"] == pytest.approx(numbers[0], abs=1e-6)
-                    n_maps += 1
+    run = open_run(results)
+    mapper = ContributionMapper(run, "4-6")
+    stored = open_stored_file("pictures.h5")
+    pictures = open_pictures(stored)
+    groups, predicted = read_group_predictions(stored, "4-6")
+    columns = read_image_metadata(stored, "4-6")
+    for g, rows in enumerate(groups.rows):
+        images = [ImageEntry(columns["image"][i], shown=pictures.find("4-6", columns, i)) for i in rows]
+        drawn = mapper.draw_maps(images, dict(zip(predicted.terms, predicted.decision_value[g])))
+        for number, image in enumerate(images):
+            for term, (numbers, cells) in image.shown.maps.items():
+                assert drawn[term]["cells"][number] == pack_map(cells)
+                assert drawn[term]["value"] == pytest.approx(numbers[0], abs=1e-6)
+                n_maps += 1
     assert n_maps > 3
 
 

@@ -79,8 +79,8 @@ def test_the_scores_of_a_model_name_it_and_are_made_as_it_was(own_chain, tmp_pat
     inputs = tmp_path / "m.h5", [own_chain.features]
     options = EvaluateOptions(folds=3)
     found = build_model_evaluation(*inputs, own_chain.curated, options)
-    with open_stored_file(tmp_path / "m.h5") as stored:
-        assert found.model == stored.digest
+    stored = open_stored_file(tmp_path / "m.h5")
+    assert found.model == stored.digest
     result, plain = found.result(), scores(own_chain)
     assert result["model"] == found.model and plain["model"] is None
     assert all(result[name] == plain[name] for name in ("terms", "summary", "evaluated"))

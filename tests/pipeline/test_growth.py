@@ -4,37 +4,31 @@ import h5py
 import pytest
 
 from flyannot.base.errors import DataError
-from flyannot.files.hdf5 import file_cache
-from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.hdf5 import reading
 from flyannot.pipeline.engine import parts
 from flyannot.pipeline.engine import task as task_module
 from flyannot.pipeline.models.encoding import load_encoder
 from tests.small_embryos import make
 
 
-@pytest.fixture
-def opened(monkeypatch):
-    """Return the paths that were opened and validated to be kept open, once for each time."""
-    found = []
+def test_pool_checks_the_descriptors_once_however_many_tasks_there_are(chain, tmp_path, monkeypatch):
+    written, checked = [], []
 
-    def counted(path, *more, **given):
-        found.append(path)
-        return open_stored_file(path, *more, **given)
+    def counted(h5, path, *more):
+        checked.append(path)
+        return validate(h5, path, *more)
 
-    monkeypatch.setattr(file_cache, "open_stored_file", counted)
-    return found
-
-
-def test_pool_checks_the_descriptors_once_however_many_tasks_there_are(chain, opened, tmp_path, monkeypatch):
-    written = []
+    validate = reading._validate
+    monkeypatch.setattr(reading, "_validate", counted)
     for per_part in (64, 3):
         monkeypatch.setattr(parts, "IMAGES_PER_PART", per_part)
-        opened.clear()
+        checked.clear()
         load_encoder.cache_clear()
+        reading._check_file.cache_clear()
         out = tmp_path / f"{per_part}.h5"
         make(chain.task("features", out))
-        planned_and_made = [chain.descriptors, chain.descriptors, chain.dictionary]
-        assert sorted(opened) == sorted(planned_and_made)
+        inputs = [path for path in checked if tmp_path not in path.parents]
+        assert sorted(inputs) == [chain.descriptors, chain.dictionary]
         written.append(out.read_bytes())
     assert written[0] == written[1]
 

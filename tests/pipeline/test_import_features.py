@@ -18,13 +18,13 @@ _OPTIONS = "--min-groups 6 --method ridge"
 def vectors(chain):
     """Return a table as a network would give it: the features of the chain in random order."""
     columns, rows, ranges = {}, [], []
-    with open_stored_file(chain.features) as stored:
-        for s in stored.stage_ranges:
-            found, X = read_features([stored], s)
-            for name, values in found.items():
-                columns.setdefault(name, []).extend(values)
-            rows.append(X)
-            ranges += [s] * len(X)
+    stored = open_stored_file(chain.features)
+    for s in stored.stage_ranges:
+        found, X = read_features([stored], s)
+        for name, values in found.items():
+            columns.setdefault(name, []).extend(values)
+        rows.append(X)
+        ranges += [s] * len(X)
     order = np.random.default_rng(0).permutation(len(ranges))
     table = {name: np.array(columns[name])[order] for name in ("image", "gene", "fbgn", "view")}
     return table | {"stage_range": np.array(ranges)[order], "vector": np.concatenate(rows)[order]}
@@ -39,16 +39,17 @@ def imported(flyannot, vectors, desk):
 
 
 def test_vectors_are_those_of_the_table_in_the_order_of_images(imported, chain):
-    with open_stored_file(imported) as stored, open_stored_file(chain.features) as expected:
-        for s in expected.stage_ranges:
-            (columns, X), (expected_columns, Y) = (read_features([one], s) for one in (stored, expected))
-            assert all(columns[name] == expected_columns[name] for name in ("image", "gene", "fbgn", "view"))
-            assert np.array_equal(X, Y)
+    stored = open_stored_file(imported)
+    expected = open_stored_file(chain.features)
+    for s in expected.stage_ranges:
+        (columns, X), (expected_columns, Y) = (read_features([one], s) for one in (stored, expected))
+        assert all(columns[name] == expected_columns[name] for name in ("image", "gene", "fbgn", "view"))
+        assert np.array_equal(X, Y)
 
 
 def test_they_are_evaluated_searched_and_compared_as_ours_and_score_the_same(flyannot, imported):
-    with open_stored_file(imported) as stored:
-        image = stored.read_array("4-6", "image")[0]
+    stored = open_stored_file(imported)
+    image = stored.read_array("4-6", "image")[0]
     scores, alike = [], []
     for name in ("network", "features"):
         line = f"evaluate {name}.h5 {TERMS} --folds 2 {_OPTIONS} --json {name}.json"

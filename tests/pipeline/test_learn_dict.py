@@ -27,8 +27,8 @@ TEN_ATOMS = LearnOptions(n_atoms=10, max_patches=60).resolve()
 
 
 def n_patches_of(path):
-    with open_stored_file(path) as stored:
-        return sum(count_patches(stored, s) for s in STAGE_RANGES)
+    stored = open_stored_file(path)
+    return sum(count_patches(stored, s) for s in STAGE_RANGES)
 
 
 class FewPatches(PatchSamples):
@@ -107,9 +107,10 @@ def test_how_descriptors_are_cut_into_files_does_not_matter(chain, tmp_path):
         some = [image for image in images if image.gene in genes[start:stop]]
         make(chain.task("descriptors", names[-1], images=some))
     make(step.DictionaryTask(names, tmp_path / "d.h5", LEARN))
-    with open_stored_file(tmp_path / "d.h5") as one, open_stored_file(chain.dictionary) as other:
-        for s in STAGE_RANGES:
-            assert np.array_equal(read_dictionary(one, s), read_dictionary(other, s))
+    one = open_stored_file(tmp_path / "d.h5")
+    other = open_stored_file(chain.dictionary)
+    for s in STAGE_RANGES:
+        assert np.array_equal(read_dictionary(one, s), read_dictionary(other, s))
 
 
 def test_an_image_that_is_not_what_was_written_is_found(flyannot, own_chain, monkeypatch):
@@ -122,7 +123,8 @@ def test_an_image_that_is_not_what_was_written_is_found(flyannot, own_chain, mon
 def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, desk):
     total = n_patches_of("descriptors.h5")
     flyannot(f"learn-dict descriptors.h5 -o d.h5 --n-atoms 12 --shared --max-patches {total - 1}", code=0)
-    with open_stored_file("d.h5") as stored, open_hdf5("d.h5") as h5:
+    stored = open_stored_file("d.h5")
+    with open_hdf5("d.h5") as h5:
         one, other = (read_dictionary(stored, s) for s in STAGE_RANGES)
         assert np.array_equal(one, other)
         assert [h5[s].attrs["n_patches"] for s in STAGE_RANGES] == [total - 1] * 2

@@ -28,8 +28,8 @@ NAMED = (
 
 @pytest.fixture(scope="module")
 def models(chain):
-    with open_stored_file(chain.model) as stored:
-        return {s: load_model(chain.model, stored.digest, s) for s in STAGE_RANGES}
+    stored = open_stored_file(chain.model)
+    return {s: load_model(chain.model, stored.digest, s) for s in STAGE_RANGES}
 
 
 def test_every_prediction_says_what_it_rests_on(chain, models):
@@ -106,16 +106,16 @@ def test_train_says_in_one_line_per_stage_range_what_is_weak(flyannot, desk):
 
 def test_a_dictionary_is_learned_from_enough_patches(flyannot, chain, desk, monkeypatch):
     monkeypatch.setattr(options, "ENOUGH_PATCHES", 400)
-    with open_stored_file(chain.descriptors) as stored:
-        n_patches = count_patches(stored, "4-6")
+    stored = open_stored_file(chain.descriptors)
+    n_patches = count_patches(stored, "4-6")
     for given, learned_from in (
         ("descriptors.h5", f"400 of {n_patches:,} patches"),
         ("descriptors.h5 --max-patches all", f"{n_patches:,} patches"),
     ):
         line = f"learn-dict {given} -o d.h5 --n-atoms 20 --n-epochs 1 --jobs 1 --force"
         assert re.search(f": 20 atoms from {learned_from}$", flyannot(line, code=0).err, re.MULTILINE)
-        with open_stored_file(Path("d.h5")) as stored:
-            most = read_options(stored, options.LearnOptions).max_patches
+        stored = open_stored_file(Path("d.h5"))
+        most = read_options(stored, options.LearnOptions).max_patches
         assert most == (400 if given == "descriptors.h5" else "all")
 
 

@@ -23,14 +23,14 @@ N = 3  # jobs
 
 def arrays(path):
     """Return every dataset of a file, by stage range and name."""
-    with open_stored_file(path) as stored:
-        names = [name for name in SCHEMAS[stored.kind] if not name.startswith("trace")]
-        return {
-            (s, name): stored.read_array(s, name)
-            for s in stored.stage_ranges
-            for name in names
-            if name in stored.datasets(s)
-        }
+    stored = open_stored_file(path)
+    names = [name for name in SCHEMAS[stored.kind] if not name.startswith("trace")]
+    return {
+        (s, name): stored.read_array(s, name)
+        for s in stored.stage_ranges
+        for name in names
+        if name in stored.datasets(s)
+    }
 
 
 def assert_same(path, expected_path):

@@ -109,10 +109,10 @@ def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot,
     said = flyannot("run C", C=tmp_path / "c.toml", code=0).err
     assert (tmp_path / "results/report.html").is_file()
     assert ("no term can be learned" if few else "nothing could be evaluated") in said
-    with open_stored_file(tmp_path / "results/dictionary.h5") as stored:
-        n_atoms = stored.options["learn-dict"]["n_atoms"]
-        chosen = stored.options["extract"]["stride_px"]
-        learned = {s: len(stored.read_array(s, "D")) for s in stored.stage_ranges}
+    stored = open_stored_file(tmp_path / "results/dictionary.h5")
+    n_atoms = stored.options["learn-dict"]["n_atoms"]
+    chosen = stored.options["extract"]["stride_px"]
+    learned = {s: len(stored.read_array(s, "D")) for s in stored.stage_ranges}
     assert chosen == 8 and n_atoms == (learned["4-6"] if few else learned) and max(learned.values()) <= 1000
     said = flyannot("run C", C=tmp_path / "c.toml", code=0).err
     assert "everything is up to date" in said, "the same data give the same numbers"
@@ -252,8 +252,8 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
     assert states() == ({"done"}, [*before, *suggests, "report"])
     assert (out / "predictions.h5").exists() == bool(suggests)
     if suggests:
-        with open_stored_file(out / "predictions.h5") as stored:
-            assert len(stored.read_array("4-6", "term")) == 31, "suggestions of the supplied model"
+        stored = open_stored_file(out / "predictions.h5")
+        assert len(stored.read_array("4-6", "term")) == 31, "suggestions of the supplied model"
     flyannot("workflow C -o W", C=config, W=tmp_path / "Snakefile", code=0)
     steps = re.findall(r"'(\S+)': \{", (tmp_path / "Snakefile").read_text())
     assert steps == [*before, *suggests]
@@ -273,10 +273,10 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
         assert why in flyannot(line, C=config, T=table, code=2).err
     write_table(table, names, rows)
     flyannot("run R --corrections T", R=out / "run.toml", T=table, code=0)
-    with open_stored_file(out / "predictions.h5") as stored:
-        n_terms = 31 if suggests else 1  # the supplied model is adapted, otherwise a model is trained
-        terms = list(stored.read_array(stages, "term"))
-        assert len(terms) == n_terms and "pole cell" in terms and genes_of_page() == genes
+    stored = open_stored_file(out / "predictions.h5")
+    n_terms = 31 if suggests else 1  # the supplied model is adapted, otherwise a model is trained
+    terms = list(stored.read_array(stages, "term"))
+    assert len(terms) == n_terms and "pole cell" in terms and genes_of_page() == genes
     before = [step for step in before if not (suggests and step == "learn-dict")]
     assert states() == ({"done"}, before + after), "the record has the corrections"
     if not has_table:  # predictions of another model are taken, and a picture that these lack is on the page

@@ -60,12 +60,12 @@ def test_the_stage_model_is_small_and_its_terms_are_the_stage_ranges():
 @pytest.mark.parametrize("kind", [ExtractOptions, LearnOptions, PoolOptions, TrainOptions])
 def test_headers_of_supplied_models_have_the_options_that_exist(name, kind):
     """An option that is gone would be an error of `status` for runs that adapt the model."""
-    with open_stored_file(supplied_path(name)) as stored:
-        assert read_options(stored, kind).to_header() == {
-            option: value
-            for option, value in stored.options[kind.table].items()
-            if option not in ("seed", "stage_ranges")
-        }
+    stored = open_stored_file(supplied_path(name))
+    assert read_options(stored, kind).to_header() == {
+        option: value
+        for option, value in stored.options[kind.table].items()
+        if option not in ("seed", "stage_ranges")
+    }
 
 
 def test_a_stage_range_is_contradicted_if_another_has_a_hundred_times_its_odds():
@@ -79,9 +79,9 @@ def test_stage_ranges_are_guessed_only_if_asked_and_marked(photographs, tmp_path
     out = tmp_path / "d.h5"
     assert "--guess-stages" in flyannot("extract F -o O", F=folder, O=out, code=2).err
     flyannot("extract F -o O --guess-stages", F=folder, O=out, code=0)
-    with open_stored_file(out) as stored:
-        guessed = {name: s for s in stored.stage_ranges for name in stored.read_array(s, "image")}
-        said = [text for s in stored.stage_ranges for text in stored.read_array(s, "quality_warnings")]
+    stored = open_stored_file(out)
+    guessed = {name: s for s in stored.stage_ranges for name in stored.read_array(s, "image")}
+    said = [text for s in stored.stage_ranges for text in stored.read_array(s, "quality_warnings")]
     assert guessed == {i.file: rated(i).guess_stage_range() for i in photographs}
     assert sorted(said) == sorted(f"stage range guessed: {s}" for s in guessed.values())
     assert sum(guessed[i.file] == i.stage_range for i in photographs) >= 5  # it learned from these pictures
@@ -117,8 +117,8 @@ def test_a_run_guesses_too_and_its_page_shows_all_pictures(photographs, tmp_path
     assert "7-8: 1 image was left out, because the model has no term" in said
     page = (out / "report.html").read_text()
     assert page.count("data:image/jpeg") >= len(photographs) and "missing" not in page.partition("<script")[0]
-    with open_stored_file(out / "features.h5") as stored:
-        texts = [text for s in stored.stage_ranges for text in stored.read_array(s, "quality_warnings")]
+    stored = open_stored_file(out / "features.h5")
+    texts = [text for s in stored.stage_ranges for text in stored.read_array(s, "quality_warnings")]
     assert len(texts) == len(photographs) and all("stage range guessed: " in text for text in texts)
 
 

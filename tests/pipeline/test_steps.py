@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 
 import h5py
@@ -89,14 +89,12 @@ def test_pictures_that_are_turned_are_described_annotated_and_shown_as_if_they_l
     images, shown = read_images(tmp_path / "embryos"), []
     for kind, name in (("descriptors", "descriptors"), ("predictions", "probability")):
         make(chain.task(kind, tmp_path / f"{kind}.h5", images=images))
-        with (
-            open_stored_file(getattr(chain, kind)) as there,
-            open_stored_file(tmp_path / f"{kind}.h5") as turned,
-        ):
-            np.testing.assert_array_equal(turned.read_array("4-6", name), there.read_array("4-6", name))
+        there = open_stored_file(getattr(chain, kind))
+        turned = open_stored_file(tmp_path / f"{kind}.h5")
+        np.testing.assert_array_equal(turned.read_array("4-6", name), there.read_array("4-6", name))
     for folder in (chain.folder, tmp_path):
-        with open_stored_file(folder / "descriptors-pictures.h5") as stored:
-            shown.append([stored.read_array(s, "jpeg").tobytes() for s in stored.stage_ranges])
+        stored = open_stored_file(folder / "descriptors-pictures.h5")
+        shown.append([stored.read_array(s, "jpeg").tobytes() for s in stored.stage_ranges])
     assert shown[0] == shown[1]
 
 
@@ -121,8 +119,9 @@ def test_a_dictionary_of_other_descriptors_is_refused_with_both_digests(chain, t
     make(chain.task("descriptors", tmp_path / "x.h5", options=replace(EXTRACT, patch_px=32)))
     with pytest.raises(DataError) as caught:
         make(pool_task([tmp_path / "x.h5"], chain.dictionary, tmp_path / "f.h5", POOL))
-    with open_stored_file(tmp_path / "x.h5") as x, open_stored_file(chain.dictionary) as d:
-        assert x.digest[:12] in str(caught.value) and d.digest[:12] in str(caught.value)
+    x = open_stored_file(tmp_path / "x.h5")
+    d = open_stored_file(chain.dictionary)
+    assert x.digest[:12] in str(caught.value) and d.digest[:12] in str(caught.value)
     assert caught.value.exit_code == 65
     assert f"flyannot learn-dict {tmp_path / 'x.h5'}" in caught.value.fix
     assert not (tmp_path / "f.h5").exists()
@@ -135,24 +134,24 @@ def test_a_stage_range_that_the_dictionary_lacks_is_left_out_and_said(chain, tmp
     assert "d.h5 holds no stage range 11-12: left out" in caplog.text
     with pytest.raises(InputError, match="no stage range 11-12"):
         pool_task(*inputs, stage_ranges=["11-12"])
-    with open_stored_file(tmp_path / "f.h5") as some, open_stored_file(chain.features) as all_of_them:
-        np.testing.assert_equal(read_features([some], "4-6"), read_features([all_of_them], "4-6"))
+    some = open_stored_file(tmp_path / "f.h5")
+    all_of_them = open_stored_file(chain.features)
+    np.testing.assert_equal(read_features([some], "4-6"), read_features([all_of_them], "4-6"))
 
 
 def test_the_winner_of_every_feature_explains_it_exactly(chain):
     """Code the winning patch again: its largest code in that cell is the feature."""
-    with open_stored_file(chain.features) as features, open_stored_file(chain.descriptors) as descriptors:
-        D, lam = features.read_array("4-6", "D"), features.options["learn-dict"]["lam"]
-        for i in range(3):
-            values, winner = (
-                features.read_array("4-6", name, i, i + 1)[0] for name in ("features", "winner")
-            )
-            patches = next(read_described_patches(descriptors, "4-6", i, i + 1)).descriptors
-            Z = abs(CODERS["cd"](normalise_descriptors(patches), D, lam, tol=POOL.tol).toarray())
-            atoms = np.tile(np.arange(len(D)), 2)
-            won = winner >= 0
-            np.testing.assert_allclose(Z[winner[won], atoms[won]], values[won], rtol=0, atol=1e-6)
-            assert (values[~won] == 0).all() and won.any()
+    features = open_stored_file(chain.features)
+    descriptors = open_stored_file(chain.descriptors)
+    D, lam = features.read_array("4-6", "D"), features.options["learn-dict"]["lam"]
+    for i in range(3):
+        values, winner = (features.read_array("4-6", name, i, i + 1)[0] for name in ("features", "winner"))
+        patches = next(read_described_patches(descriptors, "4-6", i, i + 1)).descriptors
+        Z = abs(CODERS["cd"](normalise_descriptors(patches), D, lam, tol=POOL.tol).toarray())
+        atoms = np.tile(np.arange(len(D)), 2)
+        won = winner >= 0
+        np.testing.assert_allclose(Z[winner[won], atoms[won]], values[won], rtol=0, atol=1e-6)
+        assert (values[~won] == 0).all() and won.any()
 
 
 def test_a_picture_of_noise_is_described_and_named_and_gets_no_terms(own_chain, rng):
@@ -162,14 +161,14 @@ def test_a_picture_of_noise_is_described_and_named_and_gets_no_terms(own_chain, 
     outcome = make(own_chain.task("descriptors"), force=True)
     assert outcome.summary.count("check: no plain") == 1 and not outcome.failures
     assert f"check: no plain background, 1 image: {odd.name}" in outcome.summary
-    with open_stored_file(outcome.path) as stored:
-        warnings = dict(zip(stored.read_array("4-6", "image"), stored.read_array("4-6", "quality_warnings")))
+    stored = open_stored_file(outcome.path)
+    warnings = dict(zip(stored.read_array("4-6", "image"), stored.read_array("4-6", "quality_warnings")))
     assert warnings.pop(odd.name).startswith("no plain background")
     assert set(warnings.values()) == {""}
     outcome = make(own_chain.task("predictions"), force=True)
     assert outcome.failures == ((odd.name, "no embryo found: no plain background"),)
-    with open_stored_file(outcome.path) as stored:
-        assert odd.name not in stored.read_array("4-6", "image")
+    stored = open_stored_file(outcome.path)
+    assert odd.name not in stored.read_array("4-6", "image")
 
 
 def test_features_of_a_picture_without_an_embryo_get_no_terms_unless_learned_from(own_chain, flyannot):
@@ -182,11 +181,11 @@ def test_features_of_a_picture_without_an_embryo_get_no_terms_unless_learned_fro
         if learned:
             make(own_chain.task("model"), force=True)
         flyannot("annotate M F -o O --force", O=out, code=0 if learned else 3, **own_chain.words)
-        with open_stored_file(out) as stored:
-            refused = () if learned else ((images[0].name, "no embryo found: blank"),)
-            assert stored.failures == refused
-            assert (images[0].name in stored.read_array("4-6", "image")) == learned
-            assert len(stored.read_array("4-6", "image")) == len(images) - len(refused)
+        stored = open_stored_file(out)
+        refused = () if learned else ((images[0].name, "no embryo found: blank"),)
+        assert stored.failures == refused
+        assert (images[0].name in stored.read_array("4-6", "image")) == learned
+        assert len(stored.read_array("4-6", "image")) == len(images) - len(refused)
 
 
 def test_when_no_image_can_be_read_the_old_file_stays(own_chain):
@@ -223,23 +222,22 @@ def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_fea
     """Compare predictions with a slow twin: pool by hand, normalise, multiply by the weights."""
     make(own_chain.task("model", options=replace(CLASSIFY, scheme=scheme)), force=True)
     make(own_chain.task("predictions"), force=True)
-    with ExitStack() as stack:
-        kinds = ("predictions", "model", "features")
-        p, m, f = (stack.enter_context(open_stored_file(own_chain.kinds[kind])) for kind in kinds)
-        for s in STAGE_RANGES:
-            columns, features = read_features([f], s)
-            groups, predicted = read_group_predictions(p, s)
-            loaded = load_model(own_chain.model, m.digest, s)
-            model = loaded.model
-            assert predicted.terms == loaded.terms and predicted.in_training.all()
-            for g, name in enumerate(groups.name):
-                rows = features[[n == name for n in columns["group"]]].astype(float)
-                row = rows.max(axis=0) if scheme == "group" else rows.mean(axis=0)
-                row /= np.linalg.norm(row)
-                for j, weights in enumerate(model.scorer.weights):
-                    value = row @ weights + model.scorer.intercept[j]
-                    assert predicted.decision_value[g, j] == pytest.approx(value, abs=1e-5)
-                assert (predicted.yes[g] == (predicted.probability[g] > predicted.answer_threshold[g])).all()
+    kinds = ("predictions", "model", "features")
+    p, m, f = (open_stored_file(own_chain.kinds[kind]) for kind in kinds)
+    for s in STAGE_RANGES:
+        columns, features = read_features([f], s)
+        groups, predicted = read_group_predictions(p, s)
+        loaded = load_model(own_chain.model, m.digest, s)
+        model = loaded.model
+        assert predicted.terms == loaded.terms and predicted.in_training.all()
+        for g, name in enumerate(groups.name):
+            rows = features[[n == name for n in columns["group"]]].astype(float)
+            row = rows.max(axis=0) if scheme == "group" else rows.mean(axis=0)
+            row /= np.linalg.norm(row)
+            for j, weights in enumerate(model.scorer.weights):
+                value = row @ weights + model.scorer.intercept[j]
+                assert predicted.decision_value[g, j] == pytest.approx(value, abs=1e-5)
+            assert (predicted.yes[g] == (predicted.probability[g] > predicted.answer_threshold[g])).all()
 
 
 def test_a_table_of_other_predictions_is_replaced_whatever_its_date(own_chain):

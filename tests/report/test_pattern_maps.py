@@ -1,7 +1,6 @@
 """Tests of the map of patterns and of look-alikes; parts are skipped without a browser."""
 
 import json
-from contextlib import ExitStack
 from dataclasses import replace
 from itertools import combinations
 
@@ -128,11 +127,10 @@ def test_axe_finds_no_fault_in_the_map_of_a_run(browser, page, width):
 
 
 def test_every_group_has_the_most_similar_others_and_what_their_curators_said(run):
-    with ExitStack() as stack:
-        opened = open_run(stack, run.folder)
-        found = [entry for entry in RunGroups(opened) if entry.stage_range == "4-6"]
-    with open_stored_file(run.features) as stored:
-        columns, features = read_features([stored], "4-6")
+    opened = open_run(run.folder)
+    found = [entry for entry in RunGroups(opened) if entry.stage_range == "4-6"]
+    stored = open_stored_file(run.features)
+    columns, features = read_features([stored], "4-6")
     groups = group_images(columns)
     rows = build_image_index(lambda: [features], groups).groups
     own = {entry.name: {one.term for one in entry.terms if one.answer.curated == "yes"} for entry in found}

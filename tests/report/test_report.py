@@ -4,7 +4,6 @@ import base64
 import json
 import re
 import shutil
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -131,8 +130,8 @@ def test_an_outline_encloses_the_embryo_and_nothing_else():
 
 def test_maps_hold_the_decision_values_of_the_predictions(page, chain):
     text, n_maps = page.read_text(), 0
-    with open_stored_file(chain.predictions) as stored:
-        kept = {s: read_group_predictions(stored, s) for s in stored.stage_ranges}
+    stored = open_stored_file(chain.predictions)
+    kept = {s: read_group_predictions(stored, s) for s in stored.stage_ranges}
     for group, shown in zip(index_of(text)["groups"], groups_of(text)):
         groups, predicted = kept[STAGE_RANGES[group["stage"]]]
         for term in shown["terms"]:
@@ -197,9 +196,8 @@ def test_the_columns_of_a_named_data_set_are_called_as_its_user_says(run, tmp_pa
     """The record of the run says how the columns of its own tables are called."""
     table = tmp_path / "annotations.csv"
     table.write_text((run.embryos / table.name).read_text().replace("term", "Begriff", 1))
-    with ExitStack() as stack:
-        named = open_run(stack, run.folder, CuratedTerms(table, columns={"term": "Begriff"}))
-        assert named.annotations == open_run(stack, run.folder).annotations != Annotations({}, {})
+    named = open_run(run.folder, CuratedTerms(table, columns={"term": "Begriff"}))
+    assert named.annotations == open_run(run.folder).annotations != Annotations({}, {})
 
 
 ANSWER_OF = dict.fromkeys((AGREED, NEW, PREDICTED), "yes") | dict.fromkeys((MISSED, ABSENT), "no")

@@ -25,8 +25,8 @@ def sources_of(path):
 
 
 def n_images(chain):
-    with open_stored_file(chain.predictions) as stored:
-        return sum(len(stored.read_array(s, "image")) for s in stored.stage_ranges)
+    stored = open_stored_file(chain.predictions)
+    return sum(len(stored.read_array(s, "image")) for s in stored.stage_ranges)
 
 
 def test_after_the_steps_one_by_one_the_page_shows_all_pictures_without_the_data_set(steps, flyannot):
@@ -98,10 +98,8 @@ def test_what_cross_validation_said_of_other_images_is_not_said_of_new_ones(run,
 
 
 def test_how_far_to_trust_the_answers_stands_on_top(run, page):
-    with open_stored_file(run.predictions) as stored:
-        sentence = describe_reliability(
-            [term for s in stored.stage_ranges for term in learned_terms(stored, s)]
-        )
+    stored = open_stored_file(run.predictions)
+    sentence = describe_reliability([term for s in stored.stage_ranges for term in learned_terms(stored, s)])
     assert all(part in page.read_text() for part in sentence.split(". ", 1))
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from contextlib import ExitStack
 
 import pytest
 
@@ -138,8 +137,8 @@ def test_scores_that_were_edited_are_on_no_page(run, flyannot, tmp_path, rng, tr
         if says_the_same(spoilt, good):  # as 9.6E-05 for 9.6e-05
             continue
         path.write_bytes(spoilt)
-        with ExitStack() as stack, pytest.raises(DataError, match="scores.json is damaged"):
-            open_run(stack, folder)
+        with pytest.raises(DataError, match="scores.json is damaged"):
+            open_run(folder)
 
 
 def test_without_predictions_unlike_groups_come_first_and_without_scores_nothing_is_to_check(

@@ -101,11 +101,11 @@ def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp
     images = select_images(images, genes=genes)
     make(annotate_task(model, images, out, AnnotateOptions()))
     values = {}
-    with open_stored_file(out, "predictions") as stored:
-        for s in stored.stage_ranges:
-            groups, predicted = read_group_predictions(stored, s)
-            for g, name in enumerate(groups.name):
-                values |= {(s, name, t): v for t, v in zip(predicted.terms, predicted.decision_value[g])}
+    stored = open_stored_file(out, "predictions")
+    for s in stored.stage_ranges:
+        groups, predicted = read_group_predictions(stored, s)
+        for g, name in enumerate(groups.name):
+            values |= {(s, name, t): v for t, v in zip(predicted.terms, predicted.decision_value[g])}
     terms = sorted({term for _, _, term in values})
     explained = list(explain(model, images, terms=terms))
     assert len(explained) == len(values)

@@ -49,8 +49,8 @@ def test_an_image_finds_others_of_its_stage_range_and_never_itself(asked, chain,
 
 def test_the_similarity_in_the_table_is_that_of_the_features(asked, chain, image):
     rows = asked(image.name)
-    with open_stored_file(chain.features) as stored:
-        columns, features = read_features([stored], "4-6")
+    stored = open_stored_file(chain.features)
+    columns, features = read_features([stored], "4-6")
     found = build_image_index(lambda: [features], group_images(columns))
     values = found.images @ found.images[columns["image"].index(image.name)]
     for row in rows:

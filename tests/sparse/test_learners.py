@@ -254,8 +254,8 @@ def test_every_option_reaches_the_learner_from_the_command_line(name, flyannot, 
     words = " ".join(f"--learner-option {name.replace('_', '-')}={v}" for name, v in others.items())
     command = f"learn-dict DESCRIPTORS -o OUT --learner {name} --n-atoms 12 --n-epochs 1 --max-patches 300"
     flyannot(f"{command} {words}", DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5", code=0)
-    with open_stored_file(tmp_path / "d.h5", "dictionary") as dictionary:
-        recorded = dictionary.options["learn-dict"]["learner_option"]
+    dictionary = open_stored_file(tmp_path / "d.h5", "dictionary")
+    recorded = dictionary.options["learn-dict"]["learner_option"]
     assert recorded == {option: value for option, value in others.items() if option != "n_threads"}
 
 

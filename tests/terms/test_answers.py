@@ -55,8 +55,8 @@ def stored(tmp_path):
     predicted = {k: v if k == "terms" else np.array(v) for k, v in PREDICTED.items()}
     with create_stored_file(tmp_path / "p.h5", Header("predictions", {}, {})) as file:
         write_group_predictions(file, "4-6", columns, GROUPS, predicted)
-    with open_stored_file(tmp_path / "p.h5", "predictions") as stored:
-        yield stored
+    stored = open_stored_file(tmp_path / "p.h5", "predictions")
+    yield stored
 
 
 def test_the_table_has_a_line_for_each_answer_the_most_probable_first(stored):

@@ -69,9 +69,9 @@ def table(collection, tmp_path):
 def trained_on(paths, table, out, options, jobs=1):
     """Train a model file; returns its terms and weights."""
     make(ModelTask(paths, CuratedTerms(table), out, options, seed=5), jobs=jobs)
-    with open_stored_file(out, "model") as stored:
-        assert read_classifier_name(stored, "4-6") == options.method
-        return read_terms(stored, "4-6"), stored.read_array("4-6", "model/scorer/weights")
+    stored = open_stored_file(out, "model")
+    assert read_classifier_name(stored, "4-6") == options.method
+    return read_terms(stored, "4-6"), stored.read_array("4-6", "model/scorer/weights")
 
 
 @pytest.mark.parametrize("method", ["svm", "coupled-ridge", "ridge"])
@@ -123,10 +123,10 @@ def test_rows_that_are_zero_or_equal_are_learned_from(rng, tmp_path, normalisati
     annotations = Annotations(terms, {g: {g} for g in genes})
     curated = build_training_set(columns_of(genes), annotations, "4-6", options)
     path = written(tmp_path / "f.h5", (columns_of(genes), X, None), range(12))
-    with open_stored_file(path, "features") as stored:
-        rows = curated.with_features(StoredFeatures([stored], "4-6"), options)
-        assert rows.X.shape == (12, 1)
-        model = fit_model("svm", rows.X, rows.Y, rows.genes, rng=rng, options=FitOptions())
-        scorer = rows.in_features(model.scorer)
+    stored = open_stored_file(path, "features")
+    rows = curated.with_features(StoredFeatures([stored], "4-6"), options)
+    assert rows.X.shape == (12, 1)
+    model = fit_model("svm", rows.X, rows.Y, rows.genes, rng=rng, options=FitOptions())
+    scorer = rows.in_features(model.scorer)
     found = scorer.decision_values(training_rows([(0, X)], curated.groups, options))
     np.testing.assert_allclose(found, model.decision_values(rows.X), atol=1e-6)

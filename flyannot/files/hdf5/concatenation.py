@@ -55,15 +55,15 @@ def read_part_contents(path):
     InputError, DataError
         As `open_stored_file`.
     """
-    with open_stored_file(path) as stored:
-        bulky = LARGE_DATASETS.get(stored.kind, ())
-        contents = {}
-        for s in stored.stage_ranges:
-            held = stored.datasets(s)
-            datasets = {name: held[name] for name in SCHEMAS[stored.kind] if name in held}
-            small = [n for n in datasets if _has_entries_per_image(stored.kind, n) and n not in bulky]
-            contents[s] = datasets | {name: stored.read_array(s, name, as_bytes=True) for name in small}
-        return PartContents(stored.path, stored.kind, stored.failures, stored.inputs, contents)
+    stored = open_stored_file(path)
+    bulky = LARGE_DATASETS.get(stored.kind, ())
+    contents = {}
+    for s in stored.stage_ranges:
+        held = stored.datasets(s)
+        datasets = {name: held[name] for name in SCHEMAS[stored.kind] if name in held}
+        small = [n for n in datasets if _has_entries_per_image(stored.kind, n) and n not in bulky]
+        contents[s] = datasets | {name: stored.read_array(s, name, as_bytes=True) for name in small}
+    return PartContents(stored.path, stored.kind, stored.failures, stored.inputs, contents)
 
 
 def _has_entries_per_image(kind, name):
@@ -122,15 +122,15 @@ def _write_small_datasets(file, parts, copies):
     for s in dict.fromkeys(s for part in parts for s in part.stage_ranges):
         group = file.create_group(s)
         its_parts = [part for part in parts if s in part.stage_ranges]
-        with open_stored_file(its_parts[0].path) as first:
-            for name in its_parts[0].contents[s]:
-                values = [part.contents[s][name] for part in its_parts]
-                if name in LARGE_DATASETS.get(kind, ()):
-                    copies += _reserve_large_dataset(group, name, [part.path for part in its_parts], values)
-                elif _has_entries_per_image(kind, name):
-                    write_array(group, name, _concatenate_dataset(name, values, its_parts, s))
-                else:
-                    write_array(group, name, first.read_array(s, name))
+        first = open_stored_file(its_parts[0].path)
+        for name in its_parts[0].contents[s]:
+            values = [part.contents[s][name] for part in its_parts]
+            if name in LARGE_DATASETS.get(kind, ()):
+                copies += _reserve_large_dataset(group, name, [part.path for part in its_parts], values)
+            elif _has_entries_per_image(kind, name):
+                write_array(group, name, _concatenate_dataset(name, values, its_parts, s))
+            else:
+                write_array(group, name, first.read_array(s, name))
 
 
 def _reserve_large_dataset(group, name, paths, datasets):

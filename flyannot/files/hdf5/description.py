@@ -19,27 +19,27 @@ def describe_file(path):
     It has the header, and the shape and type of every dataset. The values are shown too if a dataset has at
     most 10 of them, holds the terms, or is part of the learning trace.
     """
-    with open_stored_file(path) as stored:
-        lines = [
-            format_title(stored),
-            f"digest   {stored.digest}",
-            *(f"from     {role} {digest}" for role, digests in stored.inputs.items() for digest in digests),
-            *(f"option   {name} = {json.dumps(value)}" for name, value in sorted(stored.options.items())),
-        ]
-        if stored.seed is not None:
-            lines.append(f"seed     {stored.seed}")
-        lines += format_skipped_images(stored)
-        for stage_range in stored.stage_ranges:
-            lines += ["", stage_range]
-            for name, about in _shapes(stored.datasets(stage_range)):
-                shape = " x ".join(f"{n:,}" for n in about["shape"])
-                values = []
-                is_short = len(about["shape"]) == 1 and about["shape"][0] <= _MAX_SHOWN
-                if is_short or name.startswith("trace/") or name == "term":
-                    values = stored.read_array(stage_range, name)
-                shown = ", ".join(v if isinstance(v, str) else f"{v:.5g}" for v in values)
-                lines.append(f"  {name:<24} {shape:<18} {about['type']:<8} {shown}")
-        return "\n".join(lines)
+    stored = open_stored_file(path)
+    lines = [
+        format_title(stored),
+        f"digest   {stored.digest}",
+        *(f"from     {role} {digest}" for role, digests in stored.inputs.items() for digest in digests),
+        *(f"option   {name} = {json.dumps(value)}" for name, value in sorted(stored.options.items())),
+    ]
+    if stored.seed is not None:
+        lines.append(f"seed     {stored.seed}")
+    lines += format_skipped_images(stored)
+    for stage_range in stored.stage_ranges:
+        lines += ["", stage_range]
+        for name, about in _shapes(stored.datasets(stage_range)):
+            shape = " x ".join(f"{n:,}" for n in about["shape"])
+            values = []
+            is_short = len(about["shape"]) == 1 and about["shape"][0] <= _MAX_SHOWN
+            if is_short or name.startswith("trace/") or name == "term":
+                values = stored.read_array(stage_range, name)
+            shown = ", ".join(v if isinstance(v, str) else f"{v:.5g}" for v in values)
+            lines.append(f"  {name:<24} {shape:<18} {about['type']:<8} {shown}")
+    return "\n".join(lines)
 
 
 def format_title(stored):
@@ -64,19 +64,19 @@ def describe_file_as_json(path):
 
     `flyannot show --json` prints it.
     """
-    with open_stored_file(path) as stored:
-        return {
-            "file": str(path),
-            "kind": stored.kind,
-            "made_by": COMMAND_BY_KIND[stored.kind],
-            "flyannot_version": stored.version,
-            "digest": stored.digest,
-            "inputs": stored.inputs,
-            "options": stored.options,
-            "seed": stored.seed,
-            "skipped": [{"image": image, "reason": reason} for image, reason in stored.failures],
-            "stage_ranges": {s: dict(_shapes(stored.datasets(s))) for s in stored.stage_ranges},
-        }
+    stored = open_stored_file(path)
+    return {
+        "file": str(path),
+        "kind": stored.kind,
+        "made_by": COMMAND_BY_KIND[stored.kind],
+        "flyannot_version": stored.version,
+        "digest": stored.digest,
+        "inputs": stored.inputs,
+        "options": stored.options,
+        "seed": stored.seed,
+        "skipped": [{"image": image, "reason": reason} for image, reason in stored.failures],
+        "stage_ranges": {s: dict(_shapes(stored.datasets(s))) for s in stored.stage_ranges},
+    }
 
 
 def _shapes(group):

@@ -71,6 +71,9 @@ class StoredFile:
         self._groups = {s: group for s, group in groups.items() if group}
         self.stage_ranges = tuple(self._groups)
 
+    def __reduce__(self):
+        return open_stored_file, (self.path, self.kind, self.digest)  # another process checks it by itself
+
     def datasets(self, stage_range):
         """Return a dict, name -> `DatasetLayout`, of the datasets of one stage range.
 
@@ -132,8 +135,8 @@ class StoredFile:
             yield
             return
         if _file_identity(self.path) != self._identity:  # then it must have the same digest
-            with open_stored_file(self.path, self.kind, digest=self.digest) as same:
-                self._identity = same._identity
+            same = open_stored_file(self.path, self.kind, digest=self.digest)
+            self._identity = same._identity
         with open_regular_file(self.path) as self._kept.file:
             try:
                 yield
@@ -258,9 +261,11 @@ def keep_files_open(files):
         yield
 
 
-@contextmanager
-def open_stored_file(path, kind=None, *, digest=None):
-    """Check an HDF5 file of flyannot, and yield it as a `StoredFile` for a `with` block.
+def open_stored_file(path, kind=None, digest=None):
+    """Check an HDF5 file of flyannot, and return it as a `StoredFile`.
+
+    A process checks a file once, and again when it was changed: the check takes longer the more images it
+    has. The file does not stay open.
 
     Parameters
     ----------
@@ -276,19 +281,19 @@ def open_stored_file(path, kind=None, *, digest=None):
         If the file is damaged, has another digest, kind or format version, or was not made by flyannot.
     """
     path = Path(path)
-    _require_hdf5(path, kind)
     stored = _check_file(path, kind, _file_identity(path))
     if digest is not None and stored.digest != digest:
         raise DataError(
             f"{path} was replaced while this ran: its digest is {stored.digest[:12]}, not {digest[:12]}",
             fix="run the same command again",
         )
-    yield stored
+    return stored
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _check_file(path, kind, identity):
     """Open and check a file once, and return its `StoredFile`; the parameters are as in `_validate`."""
+    _require_hdf5(path, kind)
     try:
         file = open_hdf5(path)
     except OSError as error:
@@ -311,18 +316,18 @@ def verify_stored_file(path, progress=lambda done, total, unit: None, *, each=ma
     InputError, DataError
         As `open_stored_file`. Also DataError if a digest differs or a dataset cannot be read.
     """
-    with open_stored_file(path) as stored:
-        stage_ranges = stored.stage_ranges if stored.kind in LARGE_DATASETS else ()
-        n_images = [len(stored.datasets(s)["content"]) for s in stage_ranges]
-        progress(n_read := 0, sum(n_images), "image")
-        blocks = (
-            (s, block)
-            for s, n in zip(stage_ranges, n_images)
-            for block in stored.split_images_into_blocks(s, 0, n)
-        )
-        for n in each(partial(_verify_images, stored), blocks):
-            progress(n_read := n_read + n, sum(n_images), "image")
-        return stored.kind
+    stored = open_stored_file(path)
+    stage_ranges = stored.stage_ranges if stored.kind in LARGE_DATASETS else ()
+    n_images = [len(stored.datasets(s)["content"]) for s in stage_ranges]
+    progress(n_read := 0, sum(n_images), "image")
+    blocks = (
+        (s, block)
+        for s, n in zip(stage_ranges, n_images)
+        for block in stored.split_images_into_blocks(s, 0, n)
+    )
+    for n in each(partial(_verify_images, stored), blocks):
+        progress(n_read := n_read + n, sum(n_images), "image")
+    return stored.kind
 
 
 def _verify_images(stored, stage_range_and_block):
@@ -449,5 +454,4 @@ def read_file_kind(path):
 
     Raises InputError or DataError as `open_stored_file`.
     """
-    with open_stored_file(path) as stored:
-        return stored.kind
+    return open_stored_file(path).kind

@@ -18,9 +18,9 @@ def find_supplied_model(stage_ranges):
     `stage_ranges` is a set of str. Returns None if there is no such model.
     """
     for path in sorted({*_FOLDER.glob("*.h5")} - {STAGE_MODEL}):
-        with open_stored_file(path, "model") as stored:
-            if stage_ranges.intersection(stored.stage_ranges):
-                return path
+        stored = open_stored_file(path, "model")
+        if stage_ranges.intersection(stored.stage_ranges):
+            return path
     return None
 
 
@@ -28,8 +28,8 @@ def supplied_digests():
     """Return a dict from the name of each model that comes with flyannot to the digest of its file."""
     digests = {}
     for path in sorted(_FOLDER.glob("*.h5")):
-        with open_stored_file(path, "model") as stored:
-            digests[path.stem] = stored.digest
+        stored = open_stored_file(path, "model")
+        digests[path.stem] = stored.digest
     return digests
 
 

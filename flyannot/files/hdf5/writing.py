@@ -200,13 +200,13 @@ def header_mismatch(path, header, differ=None, *, is_verified=True, each=map):
     try:
         if is_verified:
             verify_stored_file(path, each=each)
-        with open_stored_file(path, header.kind) as stored:
-            changed = describe_changes(stored.options, header.options)
-            changed += [
-                differ[key](stored) if key in (differ or {}) else f"it was made from other {key}"
-                for key in sorted({*stored.inputs, *header.inputs})
-                if stored.inputs.get(key) != header.inputs.get(key)
-            ]
+        stored = open_stored_file(path, header.kind)
+        changed = describe_changes(stored.options, header.options)
+        changed += [
+            differ[key](stored) if key in (differ or {}) else f"it was made from other {key}"
+            for key in sorted({*stored.inputs, *header.inputs})
+            if stored.inputs.get(key) != header.inputs.get(key)
+        ]
     except (DataError, InputError) as error:
         return error.message
     if stored.seed != header.seed:

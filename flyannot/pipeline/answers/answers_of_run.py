@@ -114,8 +114,8 @@ class RunAnswers:
 
     def _evaluated_images(self):
         """Return stage range -> the set of names of the images that were cross-validated."""
-        with open_stored_file(self.features, "features") as features:
-            return {s: set(features.read_array(s, "image")) for s in features.stage_ranges}
+        features = open_stored_file(self.features, "features")
+        return {s: set(features.read_array(s, "image")) for s in features.stage_ranges}
 
 
 @dataclass(frozen=True)
@@ -169,12 +169,12 @@ def _read_previous(scores):
     try:
         kept = _read_scores(folder / SCORES)
         answers = {}
-        with open_stored_file(folder / PREDICTIONS, "predictions") as stored:
-            for s in stored.stage_ranges:
-                groups, predicted = read_group_predictions(stored, s)
-                answers[s] = groups.name, predicted.terms, predicted.answers
-            is_pair = stored.inputs.get("scores") == [file_digest(folder / SCORES)]
-            digest = stored.digest
+        stored = open_stored_file(folder / PREDICTIONS, "predictions")
+        for s in stored.stage_ranges:
+            groups, predicted = read_group_predictions(stored, s)
+            answers[s] = groups.name, predicted.terms, predicted.answers
+        is_pair = stored.inputs.get("scores") == [file_digest(folder / SCORES)]
+        digest = stored.digest
     except FlyannotError:
         return _PreviousRun(folder, fault="is damaged or incomplete")
     if not is_pair or not _changed_inputs(kept["made_from"], _read_scores(scores)["made_from"]) <= _CURATED:
@@ -280,8 +280,8 @@ def snapshot_previous_run(scores, made_now):
     is_of_scores = False
     with suppress(FlyannotError):
         changed = _changed_inputs(_read_scores(scores)["made_from"], made_now)
-        with open_stored_file(predictions, "predictions") as stored:
-            is_of_scores = stored.inputs.get("scores") == [file_digest(scores)]
+        stored = open_stored_file(predictions, "predictions")
+        is_of_scores = stored.inputs.get("scores") == [file_digest(scores)]
     if not changed or not changed <= _CURATED:
         shutil.rmtree(before, ignore_errors=True)
     elif is_of_scores:  # otherwise the run was interrupted between the two, and the older copies stay

@@ -10,7 +10,6 @@ import numpy as np
 
 from flyannot.base.errors import FlyannotError
 from flyannot.encode.groups import group_images
-from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.pictures import pictures_path, read_picture_row
 from flyannot.files.hdf5.predictions import read_predictions
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, verify_stored_file
@@ -45,16 +44,16 @@ def find_earlier_predictions(out, images, header, digest_images):
     try:
         verify_stored_file(out)
         verify_stored_file(pictures_path(out))
-        with open_stored_file(out, "predictions") as stored:
-            names = {name for s in stored.stage_ranges for name in stored.read_array(s, "image")}
-            names |= {name for name, _ in stored.failures}
-            names |= {photograph_name(name) for name in names}
-            known = [image for image in images if image.name in names]
-            if len(known) == len(images) or describe_changes(stored.options, header.options):
-                return None
-            is_same = stored.seed == header.seed and stored.inputs.get("model") == header.inputs["model"]
-            is_same = is_same and stored.inputs.get("images") == [digest_images(known)]
-            return EarlierPredictions(out, stored.digest) if is_same else None
+        stored = open_stored_file(out, "predictions")
+        names = {name for s in stored.stage_ranges for name in stored.read_array(s, "image")}
+        names |= {name for name, _ in stored.failures}
+        names |= {photograph_name(name) for name in names}
+        known = [image for image in images if image.name in names]
+        if len(known) == len(images) or describe_changes(stored.options, header.options):
+            return None
+        is_same = stored.seed == header.seed and stored.inputs.get("model") == header.inputs["model"]
+        is_same = is_same and stored.inputs.get("images") == [digest_images(known)]
+        return EarlierPredictions(out, stored.digest) if is_same else None
     except FlyannotError:
         return None
 
@@ -73,8 +72,8 @@ def find_known_rows(earlier, images):
     """
     if earlier is None:
         return {}
-    predictions = open_cached_file(earlier.path, "predictions", earlier.digest)
-    pictures = open_cached_file(pictures_path(earlier.path), "pictures")
+    predictions = open_stored_file(earlier.path, "predictions", earlier.digest)
+    pictures = open_stored_file(pictures_path(earlier.path), "pictures")
     place = {}
     for s in predictions.stage_ranges:
         columns = read_image_metadata(predictions, s)
@@ -111,7 +110,7 @@ def merge_predictions(earlier, stage_range, columns, made):
     """
     if earlier is None:
         return made
-    stored = open_cached_file(earlier.path, "predictions", earlier.digest)
+    stored = open_stored_file(earlier.path, "predictions", earlier.digest)
     if stage_range not in stored.stage_ranges:
         return made
     _, named, arrays = read_predictions(stored, stage_range)

@@ -20,19 +20,17 @@ class TransformTask(FileTask):
         step = STEPS[request.options.table]
         (path,) = request.inputs["descriptors"]
         self._transform = step.patch_transform(request.options)
-        with open_compatible([path], "descriptors") as (stored,):
-            self._digest = stored.digest
-            images = {"images": stored.inputs["images"]} if "images" in stored.inputs else {}
-            options = add_step_options(stored.options, step.name, request.options.to_header())
+        (stored,) = open_compatible([path], "descriptors")
+        self._digest = stored.digest
+        images = {"images": stored.inputs["images"]} if "images" in stored.inputs else {}
+        options = add_step_options(stored.options, step.name, request.options.to_header())
         header = Header("descriptors", options, {"descriptors": [self._digest]} | images)
         super().__init__(request.out, header, [path])
 
     def make(self, execution):
         lines = []
-        with (
-            open_stored_file(*self.inputs, digest=self._digest) as stored,
-            create_stored_file(self.path, self._header) as file,
-        ):
+        stored = open_stored_file(self.inputs[0], digest=self._digest)
+        with create_stored_file(self.path, self._header) as file:
             for s in stored.stage_ranges:
                 columns = read_image_metadata(stored, s)
                 described = list(map(self._transform, read_described_patches(stored, s)))

@@ -1,27 +1,23 @@
 """The inputs of a step: files of one kind, and the options in their headers."""
 
 import logging
-from contextlib import contextmanager
-from pathlib import Path
 
 from flyannot.base.errors import DataError, InputError, error_message
 from flyannot.base.options import FloatType, IntegerType
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.hdf5.descriptors import iterate_patches
-from flyannot.files.hdf5.file_cache import open_many
 from flyannot.files.hdf5.header import step_chain
-from flyannot.files.hdf5.reading import damaged_file_error
+from flyannot.files.hdf5.reading import damaged_file_error, open_stored_file
 from flyannot.images.extract import DescribedPatches
 from flyannot.pipeline.chain import STEPS
 
 log = logging.getLogger("flyannot")
 
 
-@contextmanager
 def open_compatible(paths, kind, *, digests=None):
     """Open several files of one kind that were made with the same options, except for their stage ranges.
 
-    A context manager that yields a list of StoredFiles. Only a few files are really open at a time.
+    Returns a list of StoredFiles.
 
     Parameters
     ----------
@@ -37,22 +33,22 @@ def open_compatible(paths, kind, *, digests=None):
         If a file is damaged, of another kind, or replaced. Or if it was made by an unknown step, or with
         other options than the first file.
     """
-    with open_many([Path(path) for path in paths], kind, digests or {}) as files:
-        path_of_digest = {}
-        for file in files:
-            if file.digest in path_of_digest:
-                raise InputError(
-                    f"{path_of_digest[file.digest]} and {file.path} have the same contents",
-                    fix="name each file once",
-                )
-            path_of_digest[file.digest] = file.path
-            require_known_chain(file)
-            if _without_stage_ranges(file.options) != _without_stage_ranges(files[0].options):
-                raise DataError(
-                    f"{file.path} and {files[0].path} were made with different options",
-                    fix="compare them with `flyannot show`, and make one of them again as the other",
-                )
-        yield files
+    files = [open_stored_file(path, kind, (digests or {}).get(path)) for path in paths]
+    path_of_digest = {}
+    for file in files:
+        if file.digest in path_of_digest:
+            raise InputError(
+                f"{path_of_digest[file.digest]} and {file.path} have the same contents",
+                fix="name each file once",
+            )
+        path_of_digest[file.digest] = file.path
+        require_known_chain(file)
+        if _without_stage_ranges(file.options) != _without_stage_ranges(files[0].options):
+            raise DataError(
+                f"{file.path} and {files[0].path} were made with different options",
+                fix="compare them with `flyannot show`, and make one of them again as the other",
+            )
+    return files
 
 
 def digests_by_path(files):

@@ -270,8 +270,7 @@ def _is_kept(part):
     """Return True if the file of a part exists, is not damaged, and was made from the present images."""
     if not part.is_whole:
         return False
-    with open_stored_file(part.path) as stored:
-        return stored.inputs == part.with_image_digests().header.inputs
+    return open_stored_file(part.path).inputs == part.with_image_digests().header.inputs
 
 
 def is_whole_part(path):

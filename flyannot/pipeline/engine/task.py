@@ -11,7 +11,6 @@ from threading import Lock
 from flyannot.base.errors import InputError, WriteError
 from flyannot.dataset.paths import is_data_set_table
 from flyannot.files.atomic_file import check_output, file_has_text, lock_output, write_text
-from flyannot.files.hdf5.file_cache import clear_file_cache
 from flyannot.files.hdf5.layout import is_hdf5
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.writing import header_mismatch
@@ -195,8 +194,7 @@ class FileTask(Task):
             self._write_beside()
 
     def summary(self):
-        with open_stored_file(self.path) as stored:
-            return Outcome(self.path, False, "up to date", stored.failures)
+        return Outcome(self.path, False, "up to date", open_stored_file(self.path).failures)
 
 
 class PartsTask(FileTask):
@@ -227,9 +225,7 @@ class PartsTask(FileTask):
 
         share : (I, N), the I-th of N shares; None for all parts
         """
-        made = make_missing_parts(self._make_part, self._parts(share), execution)
-        clear_file_cache()
-        return made
+        return make_missing_parts(self._make_part, self._parts(share), execution)
 
     def make(self, execution):
         parts = self.make_share(execution)

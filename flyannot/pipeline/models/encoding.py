@@ -5,8 +5,7 @@ from functools import lru_cache
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.encoder import Encoder
 from flyannot.encode.options import PoolOptions
-from flyannot.files.hdf5.file_cache import open_cached_file
-from flyannot.files.hdf5.reading import read_unverified_kind
+from flyannot.files.hdf5.reading import open_stored_file, read_unverified_kind
 from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.inputs import dictionary_lam, read_options, require_known_chain
@@ -45,4 +44,4 @@ def load_encoder(dictionary, digest, stage_range, pool):
     pool : PoolOptions
     """
     kind = "model" if read_unverified_kind(dictionary) == "model" else "dictionary"
-    return build_encoder(open_cached_file(dictionary, kind, digest), stage_range, pool)
+    return build_encoder(open_stored_file(dictionary, kind, digest), stage_range, pool)

@@ -9,7 +9,6 @@ from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.encoder import Encoder
 from flyannot.files.hdf5.dictionary import read_dictionary
-from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.model import (
     read_classifier,
     read_classifier_name,
@@ -56,7 +55,7 @@ def load_model(path, digest, stage_range):
 
     path : Path of the model file; digest : identifies its contents
     """
-    stored = open_cached_file(path, "model", digest)
+    stored = open_stored_file(path, "model", digest)
     if stage_range not in stored.stage_ranges:
         return None
     encoder = None if is_imported(stored) else build_encoder(stored, stage_range)
@@ -149,8 +148,8 @@ def adapted_options(options):
     if options.adapt is None:
         return options
     path = resolve_model_path(options.adapt)
-    with open_stored_file(path, "model") as stored:
-        of_base = read_options(stored, TrainOptions)
+    stored = open_stored_file(path, "model")
+    of_base = read_options(stored, TrainOptions)
     names = ("method", "operating_point", "scheme", "normalisation")
     return replace(options, adapt=path, **{name: getattr(of_base, name) for name in names})
 
@@ -170,11 +169,11 @@ def load_base_models(path, files):
     """
     if path is None:
         return [], {}
-    with open_stored_file(resolve_model_path(path), "model") as stored:
-        for features in files:
-            require_same_encoding(stored, features)
-        models = {s: load_model(stored.path, stored.digest, s) for s in stage_ranges_with_terms(stored)}
-        return [stored.digest], models
+    stored = open_stored_file(resolve_model_path(path), "model")
+    for features in files:
+        require_same_encoding(stored, features)
+    models = {s: load_model(stored.path, stored.digest, s) for s in stage_ranges_with_terms(stored)}
+    return [stored.digest], models
 
 
 def _classifier(stored, stage_range, n_features):

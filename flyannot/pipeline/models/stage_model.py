@@ -54,8 +54,8 @@ def contradicted(odds):
 @lru_cache(maxsize=1)
 def load_stage_model():
     """Return the StageRangeModel of the stage model, which is read once, and the digest of its file."""
-    with open_stored_file(STAGE_MODEL, "model") as stored:
-        return load_model(STAGE_MODEL, stored.digest, STORED_UNDER), stored.digest
+    stored = open_stored_file(STAGE_MODEL, "model")
+    return load_model(STAGE_MODEL, stored.digest, STORED_UNDER), stored.digest
 
 
 def stage_model_digest():

@@ -1,6 +1,6 @@
 """The pictures of images in a file, from the files of pictures beside it: no picture file is opened."""
 
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 
 import numpy as np
 
@@ -42,9 +42,8 @@ class StoredPictures:
         return self._places.get((stage_range, columns["image"][i], columns["picture_digest"][i]))
 
 
-@contextmanager
 def open_pictures(*files):
-    """Open the files of pictures that belong to some open files, and yield StoredPictures for a `with` block.
+    """Open the files of pictures that belong to some open files, and return StoredPictures.
 
     They are the files named after these, then all other files of pictures in their folders.
 
@@ -53,12 +52,11 @@ def open_pictures(*files):
     paths = dict.fromkeys(pictures_path(stored.path) for stored in files)
     for stored in files:
         paths |= dict.fromkeys(sorted(stored.path.parent.glob("*-pictures.h5")))
-    with ExitStack() as held:
-        opened = []
-        for path in paths:
-            with suppress(FlyannotError):  # a damaged file is named by `flyannot verify`
-                opened.append(held.enter_context(open_stored_file(path, "pictures")))
-        yield StoredPictures(opened)
+    opened = []
+    for path in paths:
+        with suppress(FlyannotError):  # a damaged file is named by `flyannot verify`
+            opened.append(open_stored_file(path, "pictures"))
+    return StoredPictures(opened)
 
 
 def grey_levels(shown):

@@ -119,9 +119,9 @@ class RunPlan:
             return self
         path = self.given.output / STEPS["extract"].makes
         try:
-            with open_stored_file(path, "descriptors") as stored:
-                stage_of = {name: "" for name, _ in stored.failures}
-                stage_of |= {name: s for s in stored.stage_ranges for name in stored.read_array(s, "image")}
+            stored = open_stored_file(path, "descriptors")
+            stage_of = {name: "" for name, _ in stored.failures}
+            stage_of |= {name: s for s in stored.stage_ranges for name in stored.read_array(s, "image")}
         except FlyannotError:
             return self
         stage_of |= {photograph_name(name): s for name, s in stage_of.items()}
@@ -279,16 +279,15 @@ def _choose_base_model(configuration, known_stages, possible_stages):
     path = find_supplied_model(possible_stages)
     if path is None:
         return None
-    with open_stored_file(path, "model") as stored:
-        return path if known_stages <= set(stored.stage_ranges) else None
+    return path if known_stages <= set(open_stored_file(path, "model").stage_ranges) else None
 
 
 def _with_base_options(configuration, base_model):
     """Return a copy of a configuration with the options by which the features of a model were made."""
     train = adapted_options(replace(configuration.options["train"], adapt=base_model))
-    with open_stored_file(base_model, "model") as stored:
-        kinds = ExtractOptions, LearnOptions, PoolOptions
-        made = {kind.table: read_options(stored, kind) for kind in kinds}
+    stored = open_stored_file(base_model, "model")
+    kinds = ExtractOptions, LearnOptions, PoolOptions
+    made = {kind.table: read_options(stored, kind) for kind in kinds}
     return replace(configuration, options={**configuration.options, **made, "train": train})
 
 

@@ -17,7 +17,6 @@ from flyannot.dataset.images import select_images
 from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.encode.encoder import inexact_warnings
 from flyannot.encode.groups import group_images, image_gene_ids
-from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, read_unverified_kind
 from flyannot.files.tables import write_table
@@ -105,8 +104,8 @@ def _only_stage_range(model):
     """
     if read_unverified_kind(model) != "model":
         return None  # the task refuses it, after the images were read
-    with open_stored_file(model, "model") as stored:
-        known = stage_ranges_with_terms(stored)
+    stored = open_stored_file(model, "model")
+    known = stage_ranges_with_terms(stored)
     return known[0] if len(known) == 1 else None
 
 
@@ -127,11 +126,11 @@ def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=N
     task : PicturesTask; it raises a FlyannotError if not one image can be used
     """
     ids = _read_term_ids(out, options)
-    with open_stored_file(model, "model") as stored:
-        known = require_stage_ranges_with_terms(stored, images)
-        header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
-        extract = read_options(stored, ExtractOptions)
-        digest = stored.digest
+    stored = open_stored_file(model, "model")
+    known = require_stage_ranges_with_terms(stored, images)
+    header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
+    extract = read_options(stored, ExtractOptions)
+    digest = stored.digest
     usable = images if descriptors else [i for i in images if i.stage_range in ("", *known)]
     others = Counter(image.stage_range for image in images if image.stage_range not in ("", *known))
     summary = partial(_summarise_suggestions, descriptors, known) if descriptors else summarise_predictions
@@ -167,8 +166,8 @@ def _summarise_suggestions(descriptors, known, out):
     descriptors : Path of the descriptors of the run; known : the stage ranges that the model has terms for
     out : Path of the predictions
     """
-    with open_stored_file(descriptors, "descriptors") as stored:
-        counts = {s: len(stored.read_array(s, "image")) for s in stored.stage_ranges if s not in known}
+    stored = open_stored_file(descriptors, "descriptors")
+    counts = {s: len(stored.read_array(s, "image")) for s in stored.stage_ranges if s not in known}
     return "\n".join([summarise_predictions(out), *(f"note: {said}" for said in _without_terms(counts))])
 
 
@@ -176,8 +175,7 @@ def _read_images_digest(descriptors):
     """Return the digest of all images of a descriptors file, or "" if it is not made yet."""
     if not descriptors.is_file():
         return ""
-    with open_stored_file(descriptors, "descriptors") as stored:
-        return stored.inputs["images"][0]
+    return open_stored_file(descriptors, "descriptors").inputs["images"][0]
 
 
 def _write_beside(out, ids):
@@ -290,14 +288,15 @@ class FeaturesAnnotationTask(PartsTask):
 
     def __init__(self, model, features, out, options, stage_ranges=(), *, of_run=None):
         ids = _read_term_ids(out, options)
-        with open_stored_file(model, "model") as known, open_stored_file(features, "features") as stored:
-            require_same_encoding(known, stored)
-            wanted = choose_stage_ranges([stored], stage_ranges)
-            with_terms = stage_ranges_with_terms(known)
-            groups = list_stored_images([stored], [s for s in wanted if s in with_terms])
-            inputs = {"model": [known.digest], "features": [stored.digest]}
-            header = _header(known.options, inputs, known.seed, options)
-            made_with = model, features, known.inputs.get("features") == [stored.digest]
+        known = open_stored_file(model, "model")
+        stored = open_stored_file(features, "features")
+        require_same_encoding(known, stored)
+        wanted = choose_stage_ranges([stored], stage_ranges)
+        with_terms = stage_ranges_with_terms(known)
+        groups = list_stored_images([stored], [s for s in wanted if s in with_terms])
+        inputs = {"model": [known.digest], "features": [stored.digest]}
+        header = _header(known.options, inputs, known.seed, options)
+        made_with = model, features, known.inputs.get("features") == [stored.digest]
         self._of_run = of_run
         read = [model, *options.ontology]
         super().__init__(
@@ -325,7 +324,7 @@ def _annotate_features(part):
     """
     model, features, is_trained_on = part.made_with
     digest, of_features = (part.header.inputs[name][0] for name in ("model", "features"))
-    stored = open_cached_file(features, "features", of_features)
+    stored = open_stored_file(features, "features", of_features)
     made = []
     failures = []
     for s, images in groupby(part.images, attrgetter("stage_range")):
@@ -431,28 +430,28 @@ def summarise_predictions(out):
     out : Path of the predictions file
     """
     lines = []
-    with open_stored_file(out, "predictions") as stored:
-        for stage_range in stored.stage_ranges:
-            groups, predicted = read_group_predictions(stored, stage_range)
-            learned = learned_terms(stored, stage_range)
-            precision = expected_precision(learned)
-            worth = "" if precision is None else f"; in cross-validation {precision:.0%} of these were right"
-            n_yes = predicted.yes.sum() / max(1, len(groups))
-            n_known = int(predicted.in_training.sum())
-            line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"
-            lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} suggested per group{worth}")
-            if n_known:
-                known = pluralise(n_known, "group is", "groups are")
-                is_fair = predicted.held_out.any()
-                how = "come from cross-validation" if is_fair else "are better than for new genes"
-                lines.append(f"{'':>7}{known} of genes that the model learned from: their answers {how}")
-            changes = [predicted.change(g, j) for g, j in np.argwhere(predicted.answer_before >= 0)]
-            if n_changed := len(changes) - changes.count(""):
-                changed = "answers changed with the curated terms (see the column change)"
-                lines.append(f"{'':>7}{n_changed:,} {changed}")
-            if weak := describe_weak_terms(learned):
-                lines.append(f"{'':>7}warning: {weak}")
-        lines += summarise_warnings(stored)
+    stored = open_stored_file(out, "predictions")
+    for stage_range in stored.stage_ranges:
+        groups, predicted = read_group_predictions(stored, stage_range)
+        learned = learned_terms(stored, stage_range)
+        precision = expected_precision(learned)
+        worth = "" if precision is None else f"; in cross-validation {precision:.0%} of these were right"
+        n_yes = predicted.yes.sum() / max(1, len(groups))
+        n_known = int(predicted.in_training.sum())
+        line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"
+        lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} suggested per group{worth}")
+        if n_known:
+            known = pluralise(n_known, "group is", "groups are")
+            is_fair = predicted.held_out.any()
+            how = "come from cross-validation" if is_fair else "are better than for new genes"
+            lines.append(f"{'':>7}{known} of genes that the model learned from: their answers {how}")
+        changes = [predicted.change(g, j) for g, j in np.argwhere(predicted.answer_before >= 0)]
+        if n_changed := len(changes) - changes.count(""):
+            changed = "answers changed with the curated terms (see the column change)"
+            lines.append(f"{'':>7}{n_changed:,} {changed}")
+        if weak := describe_weak_terms(learned):
+            lines.append(f"{'':>7}warning: {weak}")
+    lines += summarise_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])
 
 
@@ -464,5 +463,5 @@ def write_predictions_table(out, ids=None):
     out : Path of the predictions file, which this process has locked
     ids : IdColumns, which adds ontology identifiers of terms and stages; None for none
     """
-    with open_stored_file(out, "predictions") as stored:
-        write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))
+    stored = open_stored_file(out, "predictions")
+    write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))

@@ -1,7 +1,6 @@
 """Scores of terms, by cross-validation that is split by gene over all stage ranges, or by a held-out test."""
 
 import logging
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -94,12 +93,12 @@ def build_model_evaluation(model, paths, curated, options, adapt=None):
     InputError
         If the model was trained on other features, annotations or corrections, or adapted from another model.
     """
-    with open_stored_file(model, "model") as stored:
-        inputs = stored.inputs
-        seed = stored.seed
-        digest = stored.digest
-        train = read_options(stored, TrainOptions)
-        stage_ranges = tuple(stored.options["train"]["stage_ranges"])
+    stored = open_stored_file(model, "model")
+    inputs = stored.inputs
+    seed = stored.seed
+    digest = stored.digest
+    train = read_options(stored, TrainOptions)
+    stage_ranges = tuple(stored.options["train"]["stage_ranges"])
     base = content_digests([resolve_model_path(adapt)]) if adapt else []
     named = {"features": content_digests(paths), "corrections": [], BASE_MODEL: base}
     named |= curated.digests
@@ -207,11 +206,7 @@ class Evaluation:
 
 def content_digests(paths):
     """Return the content digest of each HDF5 file."""
-    digests = []
-    for path in paths:
-        with open_stored_file(path) as stored:
-            digests.append(stored.digest)
-    return digests
+    return [open_stored_file(path).digest for path in paths]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,21 +216,18 @@ class CrossValidation(Evaluation):
     Several files count as one.
     """
 
-    @contextmanager
     def open_features(self):
-        """Open the features files: a context manager that yields a dict.
+        """Return a dict, stage range -> (columns of its images, StoredFeatures).
 
-        The dict maps each stage range to (columns of its images, StoredFeatures). Features are read when
-        they are used, so that only one stage range at a time is in memory.
+        Features are read when they are used, so that only one stage range at a time is in memory.
         """
-        with open_compatible(self.paths, "features") as files:
-            features = {s: StoredFeatures(files, s) for s in choose_stage_ranges(files, self.stage_ranges)}
-            yield {s: (stored.columns, stored) for s, stored in features.items()}
+        files = open_compatible(self.paths, "features")
+        features = {s: StoredFeatures(files, s) for s in choose_stage_ranges(files, self.stage_ranges)}
+        return {s: (stored.columns, stored) for s, stored in features.items()}
 
     def read_columns(self):
         """Return a dict, stage range -> columns of its images."""
-        with self.open_features() as loaded:
-            return {s: columns for s, (columns, _) in loaded.items()}
+        return {s: columns for s, (columns, _) in self.open_features().items()}
 
     def with_chosen_options(self):
         train, options = adapted_options(self.train), self.options
@@ -246,20 +238,20 @@ class CrossValidation(Evaluation):
         return replace(self, train=train, options=options)
 
     def score(self, execution):
-        with self.open_features() as loaded, limit_blas_threads():
-            return self._cross_validate_all(loaded, execution)
+        with limit_blas_threads():
+            return self._cross_validate_all(self.open_features(), execution)
 
     def _cross_validate_all(self, loaded, execution):
         """Cross-validate all stage ranges with one split of all genes; the result is as in `score`.
 
-        loaded : dict, as `open_features` yields; the other parameters are as in `score`
+        loaded : dict, as `open_features` returns; the other parameters are as in `score`
         """
         train, options, annotations = self.train, self.options, self.curated.annotations
         n_folds = options.folds or ENOUGH_GROUPS
         bases = {}
         if train.adapt:
-            with open_compatible(self.paths, "features") as files:
-                _, bases = load_base_models(train.adapt, files)
+            files = open_compatible(self.paths, "features")
+            _, bases = load_base_models(train.adapt, files)
         columns = {s: of_range for s, (of_range, _) in loaded.items()}
         curated = {s: build_training_set(of_range, annotations, s, train) for s, of_range in columns.items()}
         curated = {s: groups for s, groups in curated.items() if len(groups)}
@@ -324,19 +316,19 @@ class HeldOutTest(Evaluation):
         n_seen = 0
         n_groups = 0
         columns = []
-        with open_stored_file(self.paths[0], "predictions") as stored:
-            for stage_range in choose_stage_ranges([stored], self.stage_ranges):
-                groups, predicted = read_group_predictions(stored, stage_range)
-                columns.append({"source": stored.read_array(stage_range, "source")})
-                kept, carried = annotated_groups(groups, annotations, stage_range)
-                rows = [groups.name.index(name) for name in kept.name]
-                n_seen += int(predicted.in_training[rows].sum())
-                n_groups += len(rows)
-                if rows:
-                    outcome = _build_outcome(predicted, rows, carried)
-                    known = observed_terms(kept, annotations, stage_range, outcome.terms)
-                    outcome = outcomes[stage_range] = replace(outcome, observed=known)
-                    evaluated[stage_range] = outcomes_to_json(outcome, kept.name, kept.gene_ids)
+        stored = open_stored_file(self.paths[0], "predictions")
+        for stage_range in choose_stage_ranges([stored], self.stage_ranges):
+            groups, predicted = read_group_predictions(stored, stage_range)
+            columns.append({"source": stored.read_array(stage_range, "source")})
+            kept, carried = annotated_groups(groups, annotations, stage_range)
+            rows = [groups.name.index(name) for name in kept.name]
+            n_seen += int(predicted.in_training[rows].sum())
+            n_groups += len(rows)
+            if rows:
+                outcome = _build_outcome(predicted, rows, carried)
+                known = observed_terms(kept, annotations, stage_range, outcome.terms)
+                outcome = outcomes[stage_range] = replace(outcome, observed=known)
+                evaluated[stage_range] = outcomes_to_json(outcome, kept.name, kept.gene_ids)
         if not outcomes:
             return None
         notes = [f"predictions of a model on {pluralise(n_groups, 'annotated group')}"]

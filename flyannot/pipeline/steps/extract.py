@@ -89,20 +89,20 @@ def _refuse_without_patches(out, file, header):
 def summarise_descriptors(path):
     """Summarise a descriptors file in one line for each stage range: images, patches, and fraction kept."""
     lines = []
-    with open_stored_file(path, "descriptors") as stored:
-        for stage_range in stored.stage_ranges:
-            n_candidates = int(stored.read_array(stage_range, "n_candidates").sum())
-            names = stored.read_array(stage_range, "image")
-            images = pluralise(len(names), "image")
-            if stored.options["extract"]["multiple_embryos"]:
-                n_photographs = len({photograph_name(name) for name in names})
-                images = f"{pluralise(len(names), 'embryo')} on {pluralise(n_photographs, 'photograph')}"
-            n_patches = len(stored.datasets(stage_range)["descriptors"])
-            lines.append(
-                f"{stage_range:>5}: {images}, {n_patches:,} of {n_candidates:,} patches kept "
-                f"({n_patches / max(1, n_candidates):.0%})"
-            )
-        lines += summarise_warnings(stored)
+    stored = open_stored_file(path, "descriptors")
+    for stage_range in stored.stage_ranges:
+        n_candidates = int(stored.read_array(stage_range, "n_candidates").sum())
+        names = stored.read_array(stage_range, "image")
+        images = pluralise(len(names), "image")
+        if stored.options["extract"]["multiple_embryos"]:
+            n_photographs = len({photograph_name(name) for name in names})
+            images = f"{pluralise(len(names), 'embryo')} on {pluralise(n_photographs, 'photograph')}"
+        n_patches = len(stored.datasets(stage_range)["descriptors"])
+        lines.append(
+            f"{stage_range:>5}: {images}, {n_patches:,} of {n_candidates:,} patches kept "
+            f"({n_patches / max(1, n_candidates):.0%})"
+        )
+    lines += summarise_warnings(stored)
     return "\n".join(lines)
 
 
@@ -139,19 +139,19 @@ def embryo_table_path(out, options):
 def _write_beside(out):
     """Write the table of embryos beside a descriptors file, and log which pictures several genes share."""
     write_embryo_table(out)
-    with open_stored_file(out) as stored:
-        of_ranges = [read_image_metadata(stored, s) for s in stored.stage_ranges]
+    stored = open_stored_file(out)
+    of_ranges = [read_image_metadata(stored, s) for s in stored.stage_ranges]
     names = ("image", "gene", "fbgn", "picture_digest")
     warn_of_repeated_pictures(out, {n: [value for c in of_ranges for value in c[n]] for n in names})
 
 
 def write_embryo_table(out):
     """Write where each embryo lies on its photograph, if there is such a table."""
-    with open_stored_file(out) as stored:
-        tables = embryo_table_path(out, stored.options)
-        rows = []
-        for s in stored.stage_ranges if tables else ():
-            columns = [stored.read_array(s, name) for name in ("image", "gene", "fbgn", "place")]
-            rows += [(*about, s, *EmbryoBox.from_text(place)) for *about, place in zip(*columns) if place]
+    stored = open_stored_file(out)
+    tables = embryo_table_path(out, stored.options)
+    rows = []
+    for s in stored.stage_ranges if tables else ():
+        columns = [stored.read_array(s, name) for name in ("image", "gene", "fbgn", "place")]
+        rows += [(*about, s, *EmbryoBox.from_text(place)) for *about, place in zip(*columns) if place]
     for table in tables:
         write_table(table, _COLUMNS_OF_PLACES, rows)

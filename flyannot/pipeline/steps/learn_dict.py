@@ -56,12 +56,12 @@ class DictionaryTask(FileTask):
 
     def __init__(self, paths, out, options, *, seed=0, stage_ranges=None):
         options = options.resolve()
-        with open_compatible(paths, "descriptors") as files:
-            chosen = choose_stage_ranges(files, stage_ranges)
-            wanted = [tuple(chosen)] if options.shared else [(s,) for s in chosen]
-            self._options_of = _choose_sizes([PatchSamples(files, ranges) for ranges in wanted], options)
-            self._digests = digests_by_path(files)
-            made_with = files[0].options
+        files = open_compatible(paths, "descriptors")
+        chosen = choose_stage_ranges(files, stage_ranges)
+        wanted = [tuple(chosen)] if options.shared else [(s,) for s in chosen]
+        self._options_of = _choose_sizes([PatchSamples(files, ranges) for ranges in wanted], options)
+        self._digests = digests_by_path(files)
+        made_with = files[0].options
         self._trace = out.with_suffix(".trace.csv")
         learned = [s for stage_ranges in self._options_of for s in stage_ranges]
         n_atoms = {_join_name(ranges): own.n_atoms for ranges, own in self._options_of.items()}
@@ -73,10 +73,8 @@ class DictionaryTask(FileTask):
         super().__init__(out, header, paths, tables={self._trace: ("stage_range", "epoch", "objective")})
 
     def make(self, execution):
-        with (
-            open_compatible(self._digests, "descriptors", digests=self._digests) as files,
-            limit_blas_threads(),
-        ):
+        files = open_compatible(self._digests, "descriptors", digests=self._digests)
+        with limit_blas_threads():
             wanted = [(PatchSamples(files, ranges), own) for ranges, own in self._options_of.items()]
             n_visits = sum(own.n_epochs * own.max_patches for _, own in wanted)
             count = ProgressCount(execution.progress, n_visits, "patch")
@@ -288,8 +286,8 @@ class _Checkpoint:
         """
         if header_mismatch(self.path, self.header):
             return {}, []
-        with open_stored_file(self.path, "checkpoint") as stored:
-            state, records = read_checkpoint(stored, self.place)
+        stored = open_stored_file(self.path, "checkpoint")
+        state, records = read_checkpoint(stored, self.place)
         if records:
             log.info("%5s  continues after epoch %d", name, records[-1]["epoch"])
         return state, [EpochRecord(**record) for record in records]

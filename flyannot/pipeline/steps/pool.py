@@ -15,7 +15,6 @@ from flyannot.dataset.paths import TABLE_SUFFIXES
 from flyannot.encode.encoder import INEXACT, batch_images, inexact_warnings
 from flyannot.encode.options import PoolOptions
 from flyannot.files.hdf5.features import write_features
-from flyannot.files.hdf5.file_cache import open_cached_file
 from flyannot.files.hdf5.header import Header, add_step_options, step_chain
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, read_unverified_kind
 from flyannot.files.hdf5.supplied import resolve_model_path
@@ -46,8 +45,8 @@ def build_task(request):
     sources = request.inputs["descriptors"]
     dictionary = resolve_model_path(request.inputs["dictionary"][0])
     if read_unverified_kind(dictionary) == "model":
-        with open_stored_file(dictionary, "model") as stored:
-            request = replace(request, options=read_options(stored, PoolOptions))
+        stored = open_stored_file(dictionary, "model")
+        request = replace(request, options=read_options(stored, PoolOptions))
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
         images = read_selected_images(sources[0], request.selection)
         return pool_images_task(images, dictionary, request.out, request.options)
@@ -80,13 +79,14 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
     DataError
         If the dictionary was learned from descriptors that were extracted with other options.
     """
-    with open_compatible(paths, "descriptors") as files, _open_atoms(dictionary) as atoms:
-        chosen = choose_stage_ranges(files, stage_ranges)
-        _require_same_descriptors(files, atoms)
-        chosen = choose_stage_ranges([atoms], chosen)
-        digests = digests_by_path(files)
-        groups = list_stored_images(files, chosen)
-        header = _header(atoms, options, chosen, {"descriptors": list(digests.values())})
+    files = open_compatible(paths, "descriptors")
+    atoms = _open_atoms(dictionary)
+    chosen = choose_stage_ranges(files, stage_ranges)
+    _require_same_descriptors(files, atoms)
+    chosen = choose_stage_ranges([atoms], chosen)
+    digests = digests_by_path(files)
+    groups = list_stored_images(files, chosen)
+    header = _header(atoms, options, chosen, {"descriptors": list(digests.values())})
     made_with = digests, dictionary, options
     parts = partial(build_stored_image_parts, out, header, groups, made_with, [dictionary])
     return PartsTask(out, header, parts, _pool_descriptors, [*paths, dictionary], summary=summarise_features)
@@ -106,12 +106,12 @@ def pool_images_task(images, dictionary, out, options):
     -------
     task : Task; it raises a FlyannotError if not one image can be read
     """
-    with _open_atoms(dictionary) as atoms:
-        chosen = choose_stage_ranges([atoms], list_stage_ranges(images))
-        images = [image for image in images if image.stage_range in ("", *chosen)]
-        require_known_chain(atoms)
-        header = _header(atoms, options, chosen, {})
-        use = Pooling(read_options(atoms, ExtractOptions), tuple(chosen), dictionary, atoms.digest, options)
+    atoms = _open_atoms(dictionary)
+    chosen = choose_stage_ranges([atoms], list_stage_ranges(images))
+    images = [image for image in images if image.stage_range in ("", *chosen)]
+    require_known_chain(atoms)
+    header = _header(atoms, options, chosen, {})
+    use = Pooling(read_options(atoms, ExtractOptions), tuple(chosen), dictionary, atoms.digest, options)
     return PicturesTask(
         images,
         out,
@@ -210,7 +210,7 @@ def _pool_descriptors(part):
             columns, pooled = [], []
             for path, images in groupby(its_images, attrgetter("file")):
                 numbers = [image.row for image in images]  # consecutive, as parts are
-                stored = open_cached_file(path, "descriptors", digests[path])
+                stored = open_stored_file(path, "descriptors", digests[path])
                 rows = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_metadata(*rows))
                 described_and_views = zip(read_described_patches(*rows), columns[-1]["view"])
@@ -232,8 +232,8 @@ def summarise_features(out, *, more=lambda stored: ()):
 
     more : function of the open file that returns further lines
     """
-    with open_stored_file(out, "features") as stored:
-        return "\n".join([*(_summarise_stage_range(stored, s) for s in stored.stage_ranges), *more(stored)])
+    stored = open_stored_file(out, "features")
+    return "\n".join([*(_summarise_stage_range(stored, s) for s in stored.stage_ranges), *more(stored)])
 
 
 def _summarise_stage_range(stored, stage_range):

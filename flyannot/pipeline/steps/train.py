@@ -59,16 +59,16 @@ class ModelTask(FileTask):
 
     def __init__(self, paths, curated, out, options, *, seed=0, stage_ranges=None):
         options = adapted_options(options)
-        with open_compatible(paths, "features") as files:
-            curated.require_known(options.exclude_terms)
-            chosen = choose_stage_ranges(files, stage_ranges)
-            if options.min_groups is None:
-                columns = {s: StoredFeatures(files, s).columns for s in chosen}
-                enough = default_min_groups(columns, curated.annotations, options.exclude_terms)
-                options = replace(options, min_groups=enough)
-            self._digests = digests_by_path(files)
-            base, _ = load_base_models(options.adapt, files)
-            made_with = files[0].options | {"train": options.to_header() | {"stage_ranges": chosen}}
+        files = open_compatible(paths, "features")
+        curated.require_known(options.exclude_terms)
+        chosen = choose_stage_ranges(files, stage_ranges)
+        if options.min_groups is None:
+            columns = {s: StoredFeatures(files, s).columns for s in chosen}
+            enough = default_min_groups(columns, curated.annotations, options.exclude_terms)
+            options = replace(options, min_groups=enough)
+        self._digests = digests_by_path(files)
+        base, _ = load_base_models(options.adapt, files)
+        made_with = files[0].options | {"train": options.to_header() | {"stage_ranges": chosen}}
         made_of = {"features": list(self._digests.values())} | curated.digests
         made_of |= {BASE_MODEL: base} if base else {}
         self._curated, self._options, self._stage_ranges = curated, options, chosen
@@ -78,23 +78,23 @@ class ModelTask(FileTask):
     def make(self, execution):
         for sentence in self._curated.changes:
             log.info("note: %s", sentence)
-        with open_compatible(self._digests, "features", digests=self._digests) as files:
-            _, bases = load_base_models(self._options.adapt, files)
-            trained = self._train(files, bases, execution)
-            if not any(learned.terms for learned in trained.values()):
-                raise InputError(
-                    f"no term can be trained from {self._curated.source} and {files[0].path}",
-                    fix="lower min-groups, or check that genes are spelled alike in both",
-                )
-            with create_stored_file(self.path, self._header) as file:
-                for s, learned in trained.items():
-                    first = next((file for file in files if s in file.stage_ranges), None)
-                    is_new = s in self._stage_ranges
-                    D = read_dictionary(first, s) if is_new else bases[s].encoder.D
-                    model = learned.model
-                    known = learned.known.arrays() if learned.known else {}
-                    of_model = model.method, model.arrays(), learned.train_genes
-                    write_model(file, s, D, learned.terms, *of_model, known)
+        files = open_compatible(self._digests, "features", digests=self._digests)
+        _, bases = load_base_models(self._options.adapt, files)
+        trained = self._train(files, bases, execution)
+        if not any(learned.terms for learned in trained.values()):
+            raise InputError(
+                f"no term can be trained from {self._curated.source} and {files[0].path}",
+                fix="lower min-groups, or check that genes are spelled alike in both",
+            )
+        with create_stored_file(self.path, self._header) as file:
+            for s, learned in trained.items():
+                first = next((file for file in files if s in file.stage_ranges), None)
+                is_new = s in self._stage_ranges
+                D = read_dictionary(first, s) if is_new else bases[s].encoder.D
+                model = learned.model
+                known = learned.known.arrays() if learned.known else {}
+                of_model = model.method, model.arrays(), learned.train_genes
+                write_model(file, s, D, learned.terms, *of_model, known)
         for s, learned in trained.items():
             if weak := describe_weak_terms(model_terms(learned.terms, learned.model)):
                 log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, self.path)

@@ -38,23 +38,23 @@ def n_open(paths):
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="Linux says which files are open")
 def test_no_file_stays_open(chain, files_of_genes):
-    with open_compatible(files_of_genes, "features") as files:
-        columns, features = read_features(files, "4-6")
-        assert n_open(files_of_genes) == 0
-    with open_stored_file(chain.features) as whole:
-        expected = read_features([whole], "4-6")
+    files = open_compatible(files_of_genes, "features")
+    columns, features = read_features(files, "4-6")
+    assert n_open(files_of_genes) == 0
+    whole = open_stored_file(chain.features)
+    expected = read_features([whole], "4-6")
     assert columns == expected[0] and np.array_equal(features, expected[1])
 
 
 def test_a_file_that_is_replaced_between_two_readings_is_refused(files_of_genes, tmp_path):
     mine = [shutil.copy(path, tmp_path / path.name) for path in files_of_genes[:2]]
-    with open_compatible(mine, "features") as files:
-        first, second = (stored.read_array("4-6", "image") for stored in files)
-        shutil.copy(mine[0], tmp_path / "copy.h5")
-        os.replace(tmp_path / "copy.h5", mine[0])
-        assert files[0].read_array("4-6", "image") == first, "another file of the same contents"
-        assert files[1].read_array("4-6", "image") == second
-        shutil.copy(files_of_genes[2], tmp_path / "copy.h5")
-        os.replace(tmp_path / "copy.h5", mine[0])
-        with pytest.raises(DataError, match="was replaced while this ran"):
-            files[0].read_array("4-6", "image")
+    files = open_compatible(mine, "features")
+    first, second = (stored.read_array("4-6", "image") for stored in files)
+    shutil.copy(mine[0], tmp_path / "copy.h5")
+    os.replace(tmp_path / "copy.h5", mine[0])
+    assert files[0].read_array("4-6", "image") == first, "another file of the same contents"
+    assert files[1].read_array("4-6", "image") == second
+    shutil.copy(files_of_genes[2], tmp_path / "copy.h5")
+    os.replace(tmp_path / "copy.h5", mine[0])
+    with pytest.raises(DataError, match="was replaced while this ran"):
+        files[0].read_array("4-6", "image")
