@@ -78,6 +78,12 @@ def test_an_attribute_is_one_text_or_one_number(path, odd, place):
         refused(path, "the attribute odd is not a single text or number", read=read)
 
 
+def test_the_name_of_an_attribute_is_utf_8(path):
+    with changed(path, "dictionary", seal=False) as file:
+        add_attribute(file["4-6"], h5t.STD_I32LE, (), name=b"\xff")
+    refused(path, "can't decode byte 0xff")
+
+
 @pytest.mark.parametrize("name", ["format", "format_version", "options", "inputs", "seed", "digest"])
 @pytest.mark.parametrize("odd", ODD_TYPES)
 def test_an_attribute_of_the_header_has_its_type_before_its_value(path, odd, name):

@@ -201,12 +201,12 @@ def list_attributes(item):
 
     def add_name(name):
         """Add a name to `found`; return True, which ends the iteration, if there are too many."""
-        found.append(name.decode())
+        found.append(name)
         return len(found) > _MAX_ATTRIBUTES or None
 
     if h5a.get_num_attrs(item):
         h5a.iterate(item, add_name, order=h5.ITER_NATIVE)
-    return sorted(found)
+    return sorted(name.decode() for name in found)
 
 
 def read_attribute(item, name):
