@@ -162,7 +162,7 @@ ANNOTATE = Step(
         StepInput("model", "model"),
         StepInput("images", IMAGES, several=True),
         StepInput("features", "features", is_argument=False),
-        StepInput("descriptors", "descriptors", is_argument=False),
+        StepInput("descriptors", "extract", is_argument=False),
         StepInput("scores", "scores", is_argument=False),
         StepInput("annotations", ANNOTATIONS, is_argument=False),
     ),

@@ -222,6 +222,14 @@ def test_report_status_and_run_know_the_step(results, flyannot):
     assert len(rows) == len(STEPS) and all(row.endswith("done") for row in rows), rows
 
 
+def test_a_run_without_terms_gets_suggestions_from_extract(results, flyannot, tmp_path):
+    config = write_configuration(tmp_path, images='[select]\nstage-range = "4-6"\n')
+    (tmp_path / "embryos" / "annotations.csv").unlink()
+    flyannot("run C --step extract", C=config, code=0)
+    assert (tmp_path / "results" / "predictions.h5").exists()
+    assert "would write" in flyannot("run C --dry-run", C=config, code=0).err
+
+
 @pytest.mark.parametrize(
     ("line", "file"),
     [

@@ -17,7 +17,7 @@ class StepInput:
     """An input of a step.
 
     name : name of the argument of its command
-    holds : IMAGES, ANNOTATIONS, or an output of another step (its kind, or its file name without suffix)
+    holds : IMAGES, ANNOTATIONS, a step, or an output (its kind, or its file name without suffix)
         In a run, the last earlier step with such an output makes it.
     several : True if the command takes several files, which count as one
     is_argument : True if the command takes it as an argument, False if only a run has it

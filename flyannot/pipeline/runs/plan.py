@@ -319,7 +319,7 @@ def _plan_steps(configuration, tables, given, has_terms):
             images=tables.images if tables else (),
             curated=tables.curated if tables else _find_curated_terms(configuration),
         )
-        paths[step.role] = out  # later steps read the last output of a role
+        paths |= {step.name: out, step.role: out}  # later steps read the last output of a role
     return requests
 
 
