@@ -1,7 +1,8 @@
 """The Encoder, with which every command computes the features of the picture of an embryo."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -156,33 +157,32 @@ class PatchTransform:
     changes: tuple
 
     def __call__(self, described):
-        """Return the changed `DescribedPatches` of one image.
+        """Return the changed `DescribedPatches` of one image. The function may overwrite those that it gets.
 
         Raises
         ------
         FlyannotError
             If the function changed more than it may, or its result cannot be pooled.
         """
-        changed = self.function(described, options=self.options)
+        changed = self.function(deepcopy(described), options=self.options)
         if fault := self._find_fault(described, changed):
             fix = f"correct its function, or what the step {self.name} says that it changes: CONTRIBUTING.md"
             raise FlyannotError(f"the step {self.name} returned {fault}", fix=fix)
-        return changed
+        return replace(changed, n_candidates=described.n_candidates)
 
     def _find_fault(self, before, after):
         """Return in words what is wrong with the result of the function, or ""."""
         if not isinstance(after, DescribedPatches):
             return f"{type(after).__name__}, not DescribedPatches"
-        was, now = before.descriptors, after.descriptors
-        if now.dtype != was.dtype or now.shape[1:] != was.shape[1:]:
-            return (
-                f"descriptors of {now.dtype} and shape {now.shape}, not {was.dtype} of width {was.shape[1]}"
-            )
+        for name in ("patch_px", "centres_px", "descriptors"):
+            was, now = (np.asarray(getattr(one, name)) for one in (before, after))
+            if now.dtype != was.dtype or now.shape[1:] != was.shape[1:]:
+                return f"{name} of {now.dtype} and shape {now.shape}, not {was.dtype} and {was.shape}"
         if not len(now) == len(after.centres_px) == len(after.patch_px):
             return f"{len(now)} descriptors, {len(after.centres_px)} centres and {len(after.patch_px)} sides"
         if len(now) > len(was) or PATCHES not in self.changes and len(now) != len(was):
             return f"{len(now)} patches of {len(was)}"
-        if ((after.centres_px < 0) | (after.centres_px >= STANDARD_PX)).any():
+        if not ((after.centres_px >= 0) & (after.centres_px < STANDARD_PX)).all():
             return "a centre outside the picture"
         places = [np.column_stack([one.centres_px, one.patch_px]).tolist() for one in (before, after)]
         kept = _find_in_order(*places)
@@ -195,14 +195,9 @@ class PatchTransform:
 
 def _find_in_order(items, wanted):
     """Return the numbers of wanted items in a list, which must have them in this order; None otherwise."""
-    numbers = []
     rest = enumerate(items)
-    for one in wanted:
-        number = next((number for number, item in rest if item == one), None)
-        if number is None:
-            return None
-        numbers.append(number)
-    return numbers
+    numbers = [next((number for number, item in rest if item == one), None) for one in wanted]
+    return None if None in numbers else numbers
 
 
 def inexact_warnings(pooled):

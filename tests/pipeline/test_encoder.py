@@ -19,6 +19,7 @@ from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.task import Execution
 from flyannot.pipeline.models.encoding import load_encoder
 from flyannot.pipeline.models.loaded_model import load_model
+from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.pictures.stored_pictures import open_pictures
 from flyannot.pipeline.runs.configuration import read_configuration
 from flyannot.pipeline.runs.plan import plan_run
@@ -294,7 +295,10 @@ NEVER = [
     (lambda d: replace(d, descriptors=d.descriptors * 1.5), "descriptors of float64"),
     (lambda d: replace(d, descriptors=d.descriptors[:, ::2]), r"shape \(\d+, 64\)"),
     (lambda d: replace(d, descriptors=d.descriptors[::2]), "descriptors, "),
+    (lambda d: replace(d, centres_px=d.centres_px + np.array([0.5])), "centres_px of float64"),
+    (lambda d: replace(d, patch_px=d.patch_px.tolist()), "patch_px of int64"),
     (lambda d: moved(d, 200), "a centre outside the picture"),
+    (lambda d: moved(d, np.nan), "a centre outside the picture"),
     (lambda d: None, "NoneType, not DescribedPatches"),
 ]
 
@@ -323,6 +327,19 @@ def test_what_cannot_be_pooled_is_refused_whatever_a_step_says(described, change
         transform(change, ("values", "positions", "patches"))(described)
 
 
+def test_a_step_may_overwrite_its_patches_and_is_checked_all_the_same(described):
+    def halve(described):
+        described.descriptors[:] //= 2
+        return replace(described, n_candidates=0)
+
+    before = described.descriptors.copy()
+    halved = transform(halve, ("values",))(described)
+    np.testing.assert_array_equal(halved.descriptors, before // 2)
+    assert halved.n_candidates == described.n_candidates > 0
+    with pytest.raises(FlyannotError, match="other values"):
+        transform(halve, ("patches",))(described)
+
+
 def test_a_step_that_drops_patches_keeps_their_order(described):
     with pytest.raises(FlyannotError, match="in another order"):
         transform(reversed_patches, ("values", "patches"))(described)
@@ -334,6 +351,7 @@ def test_a_step_that_drops_patches_keeps_their_order(described):
         ({"kind": ""}, "needs a kind"),
         ({"transform": ""}, "needs a transform"),
         ({"name": "clean"}, "in the table denoise"),
+        ({"options": type("Hidden", (ReportOptions,), {"table": "denoise"})}, "must be in headers"),
         ({"changes": ()}, "must say what its transform changes"),
         ({"changes": ("colours",)}, "must say what its transform changes"),
     ],

@@ -1,7 +1,7 @@
 """The description of a step, from which commands, runs, status and workflows are derived."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,8 @@ class Step:
         ------
         ValueError
             If the output is HDF5 and `kind` is empty.  If the step reads and makes files of one kind and
-            `transform` is empty.  If it has a `transform`, and the table of its options has another name.
+            `transform` is empty.  If it has a `transform`, and the table of its options has another name or
+            an option that headers lack: pictures are encoded with the options in a header.
         """
         if not self.kind and self.makes.endswith(".h5"):
             raise ValueError(f"the step {self.name} makes {self.makes}, and needs a kind")
@@ -90,6 +91,8 @@ class Step:
             raise ValueError(f"the step {self.name} must say what its transform changes: {_MAY_CHANGE}")
         if self.transform and self.options.table != self.name:
             raise ValueError(f"the options of the step {self.name} are in the table {self.options.table}")
+        if self.transform and not all(entry.metadata["in_header"] for entry in fields(self.options)):
+            raise ValueError(f"all options of the step {self.name} must be in headers")
 
     @property
     def role(self):
