@@ -202,6 +202,6 @@ def test_the_step_of_the_contributors_page_is_in_run_status_workflow_and_report(
 
 
 def test_what_a_file_says_made_it_is_the_command_of_its_step():
-    made_by = {step.kind: f"flyannot {step.name}" for step in STEPS.values() if step.kind}
+    made_by = {step.kind: f"flyannot {step.name}" for step in reversed(list(STEPS.values())) if step.kind}
     others = {"checkpoint": made_by["dictionary"], "pictures": made_by["descriptors"]}
     assert made_by | others == COMMAND_BY_KIND
