@@ -244,7 +244,7 @@ class Liar:
 
 LYING_CALLABLES = {
     "a function": (lie, "lie"),
-    "a partial": (partial(lie), ".*lie.*"),
+    "a partial": (partial(lie), "lie"),
     "an instance": (Liar(), ".*Liar.*"),
     "a lambda": (lambda *samples_and_lam, **rules: lie(*samples_and_lam, **rules), "<lambda>"),
     "a wrapper of a trusted coder": (wraps(CODERS["cd"].solve)(lambda *a, **k: lie(*a, **k)), "encode"),

@@ -92,7 +92,7 @@ class Coder:
         self.solve = solve
         self._positive = positive
         self._is_trusted = getattr(solve, "__globals__", {}).get("__name__") in TRUSTED_MODULES
-        self._name = getattr(solve, "__qualname__", solve)
+        self._name = getattr(getattr(solve, "func", solve), "__qualname__", solve)  # `func` is of a partial
         self._n_unchecked = _FEW_SAMPLES  # samples since the last check; the first call is checked
 
     def __call__(self, X, D, lam, *, tol=1e-4, **options):
