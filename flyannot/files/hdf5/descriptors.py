@@ -47,7 +47,7 @@ def iterate_patches(stored, stage_range, start, stop):
     """
     for numbers in stored.split_images_into_blocks(stage_range, start, stop):
         arrays = stored.read_image_rows(stage_range, numbers.start, numbers.stop)
-        first = stored.read_array(stage_range, "first", numbers.start, numbers.stop + 1)
+        first = stored.read_once(stage_range, "first")[numbers.start : numbers.stop + 1]
         for a, b in pairwise((first - first[0]).tolist()):
             yield tuple(array[a:b] for array in arrays)
 

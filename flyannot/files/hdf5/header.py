@@ -172,7 +172,7 @@ def _read_text_attribute(root, name):
 _BLOCK_BYTES = 1 << 22  # bytes that are read at once
 
 
-def content_digest(h5, kind, objects=None):
+def content_digest(h5, kind, objects=None, datasets=None):
     """Return the SHA-256 digest, in hexadecimal, of the contents of an open file except its large datasets.
 
     Each small dataset is hashed with its name, type and shape; of a large one (LARGE_DATASETS) the values
@@ -184,11 +184,11 @@ def content_digest(h5, kind, objects=None):
     ----------
     h5 : open h5py file
     kind : str, the kind of the file, such as "features"
-    objects : dict, the result of `list_objects(h5)`, if the caller has it
+    objects, datasets : dicts, the result of `examine_layout`, if the caller has it
     """
     objects = objects or list_objects(h5)
+    datasets = datasets or select_datasets(objects)
     sha = hashlib.sha256()
-    datasets = select_datasets(objects)
     for name, item in sorted(objects.items()):
         sha.update(f"\0{name}\0".encode())
         dataset = datasets.get(name)

@@ -68,11 +68,12 @@ def read_picture_row(stored, stage_range, row):
     """
     (jpeg,) = stored.read_image_rows(stage_range, row, row + 1)
     outline = stored.read_array(stage_range, "outline", row, row + 1)[0]
-    first, stop = stored.read_array(stage_range, "map_first", row, row + 2).tolist()
+    first, stop = stored.read_once(stage_range, "map_first")[row : row + 2].tolist()
     terms, numbers, cells = (
-        stored.read_array(stage_range, name, first, stop) for name in ("map_term", "map_numbers", "map_cells")
+        stored.read_array(stage_range, name, first, stop) if stop > first else ()
+        for name in ("map_term", "map_numbers", "map_cells")
     )
-    maps = dict(zip(terms, zip(numbers, cells.reshape(-1, *MAP_CELLS))))
+    maps = dict(zip(terms, zip(numbers, np.reshape(cells, (-1, *MAP_CELLS)))))
     n_pixels = OUTLINE_PX[0] * OUTLINE_PX[1]
     mask = np.unpackbits(outline, count=n_pixels).astype(bool).reshape(OUTLINE_PX)
     return ShownPicture(jpeg.tobytes(), mask, maps)

@@ -6,7 +6,7 @@ are read.
 """
 
 import os
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
@@ -56,6 +56,7 @@ class StoredFile:
         self._h5 = h5
         self._identity = identity
         self._kept = local()  # its `file` is the open file in a block of `keep_open`
+        self._of_images: dict = {}  # (stage range, "first" or "content") -> all rows
         self.path = path
         self.kind = header.kind
         self.digest = header.digest
@@ -115,7 +116,7 @@ class StoredFile:
             return values if as_bytes else [text.decode("utf-8", "replace") for text in values.tolist()]
         if values.dtype.kind == "f":
             may_be_nan = name.rpartition("/")[2] in MAY_BE_NAN
-            if not (np.isfinite(values) | (np.isnan(values) & may_be_nan)).all():
+            if not (np.isfinite(values).all() or (may_be_nan and not np.isinf(values).any())):
                 what = f"{stage_range}/{name} has values that are not finite"
                 raise damaged_file_error(self.path, what, self.kind)
         return values
@@ -189,12 +190,11 @@ class StoredFile:
         """
         with self.keep_open():
             first = self._row_offsets(stage_range, start, stop)
-            arrays = tuple(
-                self.read_array(stage_range, name, first[0], first[-1]) for name in LARGE_DATASETS[self.kind]
-            )
-            expected = self.read_array(stage_range, "content", start, stop)
-        for i, (a, b) in enumerate(pairwise(first - first[0])):
-            if not np.array_equal(image_digest(*(array[a:b] for array in arrays)), expected[i]):
+            names = LARGE_DATASETS[self.kind]
+            arrays = tuple(self.read_array(stage_range, name, first[0], first[-1]) for name in names)
+            expected = self.read_once(stage_range, "content")[start:stop]
+        for i, (a, b) in enumerate(pairwise((first - first[0]).tolist())):
+            if image_digest(*(array[a:b] for array in arrays)).tobytes() != expected[i].tobytes():
                 what = f"block {start + i}"
                 if "image" in SCHEMAS[self.kind]:
                     what = f"image {self.read_array(stage_range, 'image', start + i, start + i + 1)[0]}"
@@ -248,8 +248,15 @@ class StoredFile:
         The array has `stop - start + 1` ints; the last is the end of the last image.
         """
         if "first" in SCHEMAS[self.kind]:
-            return self.read_array(stage_range, "first", start, stop + 1)
+            return self.read_once(stage_range, "first")[start : stop + 1]
         return np.arange(start, stop + 1)
+
+    def read_once(self, stage_range, name):
+        """Return all rows of a small dataset of a complete file, which are kept in memory."""
+        key = stage_range, name
+        if key not in self._of_images:
+            self._of_images[key] = self.read_array(stage_range, name)
+        return self._of_images[key]
 
 
 @contextmanager
@@ -281,7 +288,12 @@ def open_stored_file(path, kind=None, digest=None):
         If the file is damaged, has another digest, kind or format version, or was not made by flyannot.
     """
     path = Path(path)
-    stored = _check_file(path, kind, _file_identity(path))
+    identity = _file_identity(path)
+    stored = None
+    with suppress(DataError, InputError):
+        stored = _check_file(path, None, identity)  # once, whatever kind is asked for
+    if stored is None or kind not in (None, stored.kind):
+        stored = _check_file(path, kind, identity)  # raises the error with a remedy for this kind
     if digest is not None and stored.digest != digest:
         raise DataError(
             f"{path} was replaced while this ran: its digest is {stored.digest[:12]}, not {digest[:12]}",
@@ -320,11 +332,8 @@ def verify_stored_file(path, progress=lambda done, total, unit: None, *, each=ma
     stage_ranges = stored.stage_ranges if stored.kind in LARGE_DATASETS else ()
     n_images = [len(stored.datasets(s)["content"]) for s in stage_ranges]
     progress(n_read := 0, sum(n_images), "image")
-    blocks = (
-        (s, block)
-        for s, n in zip(stage_ranges, n_images)
-        for block in stored.split_images_into_blocks(s, 0, n)
-    )
+    split = stored.split_images_into_blocks
+    blocks = ((s, block) for s, n in zip(stage_ranges, n_images) for block in split(s, 0, n))
     for n in each(partial(_verify_images, stored), blocks):
         progress(n_read := n_read + n, sum(n_images), "image")
     return stored.kind
@@ -424,7 +433,7 @@ def _validate(h5, path, kind, identity):
         for s in stored.stage_ranges:
             wrong = wrong or find_shape_error(schema, stored.datasets(s), s, {})
             wrong = wrong or CHECKS.get(header.kind, lambda *_: "")(stored, s)
-        digest = "" if wrong else content_digest(h5, header.kind, objects)
+        digest = "" if wrong else content_digest(h5, header.kind, objects, datasets)
     except (*_HDF5_ERRORS, TypeError, AttributeError) as error:
         raise damaged_file_error(path, _first_line(error), kind) from error
     if wrong:

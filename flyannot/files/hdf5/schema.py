@@ -199,7 +199,7 @@ def _check_group_numbers(stored, stage_range):
     """
     of_image = stored.read_array(stage_range, "group_of_image")
     n_groups = len(stored.datasets(stage_range)["group_name"])
-    if not np.array_equal(np.unique(of_image), np.arange(n_groups)):
+    if set(of_image.tolist()) != set(range(n_groups)):
         return f"{stage_range}/group_of_image does not number {n_groups} groups"
     return ""
 
