@@ -171,7 +171,7 @@ def map_patterns(directions):
         nearest, weights = _weigh_nearest(directions)
         for step in range(_MAP_STEPS):
             apart = places[nearest] - places[:, None]
-            pulls = weights * apart / (1 + (apart**2).sum(axis=2, keepdims=True))
+            pulls = weights * apart / (1 + (apart[..., :1] ** 2 + apart[..., 1:] ** 2))
             back = [np.bincount(nearest.ravel(), one.ravel(), n_patterns) for one in np.moveaxis(pulls, 2, 0)]
             some = places[rng.permutation(n_patterns)[:_N_REPELLING]]
             squares = (places**2).sum(axis=1)[:, None] + (some**2).sum(axis=1) - 2 * places @ some.T

@@ -7,10 +7,10 @@ import numpy as np
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.hdf5.reading import keep_files_open, read_image_metadata
 from flyannot.images.geometry import resize_image
-from flyannot.images.shown import encode_jpeg
+from flyannot.images.grey_levels import to_grey
+from flyannot.images.shown import decode_jpeg, encode_jpeg
 from flyannot.jobs.executor import map_ordered
 from flyannot.pipeline.engine.inputs import is_imported
-from flyannot.pipeline.pictures.stored_pictures import grey_levels
 from flyannot.report.drawing import to_data_url
 from flyannot.report.templates import render
 
@@ -57,13 +57,15 @@ def find_most_used_atoms(run, stage_range):
     described = run.stored("descriptors", stage_range)
     if features is None or described is None or is_imported(features):
         return None
-    strongest, cells = _strongest_features(features, stage_range)
+    strongest, winners = _strongest_features(features, stage_range)
     n_images, n_atoms = strongest.shape
     names = features.read_array(stage_range, "image")
     columns = read_image_metadata(features, stage_range)
+    first = described.read_once(stage_range, "first")
     rows = {name: row for row, name in enumerate(described.read_array(stage_range, "image"))}
 
-    read_grey = lru_cache(128)(lambda image: grey_levels(run.pictures.find(stage_range, columns, image)))
+    find = partial(run.pictures.find, stage_range, columns)
+    read_pixels = lru_cache(128)(lambda image: decode_jpeg(find(image).jpeg))
     shown = []
     with keep_files_open(run.image_files):
         for atom in np.argsort(-strongest.sum(axis=0), kind="stable")[:_N_ATOMS].tolist():
@@ -72,10 +74,8 @@ def find_most_used_atoms(run, stage_range):
                 name = names[image]
                 is_shown = name in rows and run.pictures.has(stage_range, columns, image)
                 if strongest[image, atom] > 0 and is_shown and len(patches) < _N_PATCHES:
-                    column = int(cells[image, atom]) * n_atoms + atom
-                    winner = int(features.read_image_rows(stage_range, image, image + 1)[1][0, column])
-                    grey = read_grey(image)
-                    patches.append(_cut_patch(grey, described, stage_range, rows[name], winner))
+                    row = int(first[rows[name]] + winners[image, atom])
+                    patches.append(_cut_patch(read_pixels(image), described, stage_range, row))
             url = to_data_url(encode_jpeg(np.hstack(patches))) if patches else ""
             shown.append((atom, int((strongest[:, atom] > 0).sum()), len(patches), url))
     has_patches = any(url for *_, url in shown)
@@ -83,39 +83,39 @@ def find_most_used_atoms(run, stage_range):
 
 
 def _strongest_features(stored, stage_range):
-    """Return the largest feature of every image and atom over all grid cells, and the cell that has it.
+    """Return the largest feature of every image and atom over all grid cells, and the patch that won it.
 
     `stored` is the open features file. Both returned arrays have the shape (n_images, n_atoms).
     """
     n_atoms = len(stored.read_array(stage_range, "D"))
     largest = []
-    cells = []
-    for block, _ in stored.iterate_image_rows(stage_range):
-        by_cell = block.reshape(len(block), -1, n_atoms)
-        largest.append(by_cell.max(axis=1))
-        cells.append(by_cell.argmax(axis=1))
-    return np.concatenate(largest), np.concatenate(cells)
+    winners = []
+    for block in stored.iterate_image_rows(stage_range):
+        features, winner = (array.reshape(len(array), -1, n_atoms) for array in block)
+        best = features.argmax(axis=1, keepdims=True)
+        largest.append(np.take_along_axis(features, best, axis=1)[:, 0])
+        winners.append(np.take_along_axis(winner, best, axis=1)[:, 0])
+    return np.concatenate(largest), np.concatenate(winners)
 
 
-def _cut_patch(grey, described, stage_range, image, patch):
-    """Cut one patch out of the grey levels of a picture, scaled to the size shown on the page.
+def _cut_patch(pixels, described, stage_range, row):
+    """Cut the grey levels of one patch out of a picture, scaled to the size shown on the page.
 
     Parameters
     ----------
-    grey : float array (height, width)
+    pixels : uint8 array, as `decode_jpeg` returns
     described : open descriptors file
     stage_range : str
-    image : int, the row of the image in that file
-    patch : int, the index of the patch in the image
+    row : int, the row of the patch in that file
 
     Returns
     -------
     uint8 array (_PATCH_PX, _PATCH_PX)
     """
-    row = int(described.read_array(stage_range, "first", image, image + 1)[0]) + patch
     side = int(described.read_array(stage_range, "patch_px", row, row + 1)[0])
     centre = described.read_array(stage_range, "centres_px", row, row + 1)[0]
     corner = np.rint(centre - side / 2).astype(int)
-    top, left = np.clip(corner, 0, np.array(grey.shape) - side)  # a step may have moved the patch
-    scaled = resize_image(grey[top : top + side, left : left + side], (_PATCH_PX, _PATCH_PX))
+    top, left = np.clip(corner, 0, np.array(pixels.shape[:2]) - side)  # a step may have moved the patch
+    grey = to_grey(pixels[top : top + side, left : left + side]).astype(np.float32)
+    scaled = resize_image(grey, (_PATCH_PX, _PATCH_PX))
     return np.rint(scaled).astype(np.uint8)

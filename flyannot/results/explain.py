@@ -16,9 +16,10 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.groups import group_images, image_gene_ids
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
 from flyannot.images.extract import DescribedPatches
+from flyannot.images.grey_levels import to_grey
 from flyannot.images.options import ExtractOptions
 from flyannot.images.quality import find_refusal
-from flyannot.images.shown import find_shown_outline
+from flyannot.images.shown import decode_jpeg, find_shown_outline
 from flyannot.pipeline.engine.failures import no_usable_image
 from flyannot.pipeline.engine.images import cluster_images, image_columns, list_stage_ranges
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, read_options
@@ -32,7 +33,7 @@ from flyannot.pipeline.models.loaded_model import (
 from flyannot.pipeline.models.stage_model import LOOKS_LIKE, UNEVEN
 from flyannot.pipeline.pictures.contribution_maps import StoredCodes, join_codes
 from flyannot.pipeline.pictures.opened_pictures import PictureUse, read_rows
-from flyannot.pipeline.pictures.stored_pictures import grey_levels, open_pictures
+from flyannot.pipeline.pictures.stored_pictures import open_pictures
 from flyannot.terms.explain import Explanation
 from flyannot.terms.unlikeness import novelty_warnings
 
@@ -232,7 +233,8 @@ def _stored_images(stage_range, columns, described, pictures, beside):
                 f"the picture of {name} is missing beside {beside}",
                 fix="run the configuration again, which makes it",
             )
-        images.append(ExplainedImage(name, grey_levels(shown), shown.outline, patches))
+        grey = to_grey(decode_jpeg(shown.jpeg)).astype(np.float32)
+        images.append(ExplainedImage(name, grey, shown.outline, patches))
     return images
 
 

@@ -13,6 +13,7 @@ If the features of a group are means over its images, each image has its part of
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def draw_smooth_maps(explanations, number, patches):
 
     Parameters
     ----------
-    explanations : list of Explanation, of several terms and one group
+    explanations : list of Explanation, of several terms and one group, which has the same patches for all
     number : int, the number of the image within the group
     patches : DescribedPatches of the image
 
@@ -84,11 +85,16 @@ def draw_smooth_maps(explanations, number, patches):
         The sum over a map is the sum of the contributions of the image.
     """
     contribution = np.zeros((len(explanations), len(patches.centres_px)))
-    for row, explanation in zip(contribution, explanations):
-        patch, values = explanation.select_image(number)
-        row[patch] = values
-    spread = contribution_map(patches.centres_px, contribution, patches.patch_px, STANDARD_PX, CELL_PX)
-    return np.stack([blur_image(cells, _BLUR_CELLS) for cells in spread])
+    patch = explanations[0].select_image(number)[0]
+    contribution[:, patch] = [explanation.select_image(number)[1] for explanation in explanations]
+    blurs = [_blur_matrix(size // CELL_PX) for size in STANDARD_PX]
+    return contribution_map(patches.centres_px, contribution, patches.patch_px, STANDARD_PX, CELL_PX, blurs)
+
+
+@cache
+def _blur_matrix(n_cells):
+    """Return the matrix (n_cells, n_cells) that blurs a row of cells, multiplied from the right."""
+    return blur_image(np.eye(n_cells), (_BLUR_CELLS, 0)).T
 
 
 def explain_group(model, terms, X, features, winner, *, scheme="group"):
@@ -157,7 +163,7 @@ def _parts_of_mean(features, winner):
     return features / np.where(total > 0, total, 1), images, winner
 
 
-def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1):
+def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1, blurs=()):
     """Draw maps: spread each contribution evenly over its patch, and add up all patches.
 
     Parameters
@@ -167,6 +173,7 @@ def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1):
     patch_px : int, the side of the patches, or int array (n,) with the side of each
     size_px : (height, width) of the image
     cell_px : int, the side of the cells of the map
+    blurs : pair of arrays as from `_blur_matrix`, down and across; without them the maps are not blurred
 
     Returns
     -------
@@ -177,6 +184,8 @@ def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1):
     sides = np.broadcast_to(np.asarray(patch_px, int), len(centres_px))
     corners = np.rint(centres_px - sides[:, None] / 2)
     rows, columns = (_pixels_in_cells(first, sides, size, cell_px) for first, size in zip(corners.T, size_px))
+    if blurs:  # fewer products than to blur each map
+        rows, columns = (n_pixels @ blur for n_pixels, blur in zip((rows, columns), blurs))
     return (rows.T * (np.asarray(contribution) / sides**2)[..., None, :]) @ columns
 
 
@@ -195,4 +204,5 @@ def _pixels_in_cells(first, sides, size, cell_px):
     n_pixels : array (n, size / cell_px)
     """
     edges = np.arange(0, size + 1, cell_px)
-    return np.diff(np.clip(edges, first[:, None], (first + sides)[:, None]), axis=1)
+    inside = np.minimum(np.maximum(edges, first[:, None]), (first + sides)[:, None])
+    return inside[:, 1:] - inside[:, :-1]

@@ -1,5 +1,6 @@
 """Contributions of the patches of a group: from its coded images to the maps that a page shows."""
 
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -60,10 +61,8 @@ class StoredCodes:
     def __init__(self, stage_range, features, descriptors):
         self._stage_range = stage_range
         self._files = features, descriptors
-        self._rows = [
-            {} if file is None else {name: i for i, name in enumerate(file.read_array(stage_range, "image"))}
-            for file in self._files
-        ]
+        names = [() if file is None else file.read_array(stage_range, "image") for file in self._files]
+        self._rows = [{name: i for i, name in enumerate(of_file)} for of_file in names]
 
     @property
     def is_complete(self):
@@ -76,11 +75,16 @@ class StoredCodes:
             return None
         features, descriptors = self._files
         of_features, of_descriptors = ([rows[name] for name in names] for rows in self._rows)
-        pooled = [features.read_image_rows(self._stage_range, i, i + 1) for i in of_features]
-        described = [
-            next(read_described_patches(descriptors, self._stage_range, i, i + 1)) for i in of_descriptors
-        ]
-        return CodedImages(described, *(np.concatenate(arrays) for arrays in zip(*pooled)))
+        pooled = [features.read_image_rows(self._stage_range, *run) for run in _split_runs(of_features)]
+        runs = _split_runs(of_descriptors)
+        described = chain(*(read_described_patches(descriptors, self._stage_range, *run) for run in runs))
+        return CodedImages(list(described), *(np.concatenate(arrays) for arrays in zip(*pooled)))
+
+
+def _split_runs(rows):
+    """Return a list with the (first, stop) of each run of consecutive numbers in a list, in its order."""
+    starts = [i for i, row in enumerate(rows) if not i or row != rows[i - 1] + 1]
+    return [(rows[a], rows[b - 1] + 1) for a, b in pairwise([*starts, len(rows)])]
 
 
 class TermMap(NamedTuple):
@@ -125,13 +129,15 @@ def map_contributions(loaded, coded, values):
     }
     if not kept:
         return maps
-    drawn = [_draw(list(kept.values()), number, patches) for number, patches in enumerate(coded.described)]
-    for (term, split), *of_images in zip(kept.items(), *drawn):
-        full = max(float(np.abs(cells).max()) for cells in of_images) or 1.0
-        sums = np.array([split.value, *split.sums, full])
-        for of_image, cells in zip(maps, of_images):
-            levels = np.clip(np.rint(cells / full * 127), -127, 127).astype(np.int8)
-            of_image[term] = TermMap(sums, levels)
+    splits = list(kept.values())
+    drawn = np.stack([_draw(splits, number, patches) for number, patches in enumerate(coded.described)])
+    full = np.abs(drawn).max(axis=(0, 2, 3))
+    full[full == 0] = 1.0
+    levels = np.rint(drawn / full[:, None, None] * 127).astype(np.int8)  # from -127 to 127
+    for i, (term, split) in enumerate(kept.items()):
+        sums = np.array([split.value, *split.sums, full[i]])
+        for of_image, cells in zip(maps, levels[:, i]):
+            of_image[term] = TermMap(sums, cells)
     return maps
 
 
@@ -140,7 +146,6 @@ def _draw(splits, number, patches):
 
     number : int, the number of the image in the group; patches : its DescribedPatches
     """
-    used = [split.patch[split.image == number].max(initial=0) for split in splits]
-    if max(used, default=0) >= max(1, len(patches.centres_px)):
+    if splits[0].select_image(number)[0].max(initial=0) >= max(1, len(patches.centres_px)):
         raise DataError("the features do not fit the descriptors", fix="make the features again")
     return draw_smooth_maps(splits, number, patches)

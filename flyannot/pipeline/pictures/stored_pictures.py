@@ -2,13 +2,9 @@
 
 from contextlib import suppress
 
-import numpy as np
-
 from flyannot.base.errors import FlyannotError
 from flyannot.files.hdf5.pictures import pictures_path, read_picture_row
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.images.grey_levels import to_grey
-from flyannot.images.shown import decode_jpeg
 
 
 class StoredPictures:
@@ -57,8 +53,3 @@ def open_pictures(*files):
         with suppress(FlyannotError):  # a damaged file is named by `flyannot verify`
             opened.append(open_stored_file(path, "pictures"))
     return StoredPictures(opened)
-
-
-def grey_levels(shown):
-    """Return the grey levels of a ShownPicture, float32 array (height, width) from 0 to 255."""
-    return to_grey(decode_jpeg(shown.jpeg)).astype(np.float32)
