@@ -1,5 +1,9 @@
-"""The task that writes the report page of a run, and the functions that assemble the page."""
+"""The task that writes the report page of a run, and the functions that assemble the page.
 
+The parts of the page are imported when one is written, so that a run that is up to date ends soon.
+"""
+
+import re
 from dataclasses import asdict
 from shlex import quote
 
@@ -7,19 +11,18 @@ from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.supplied import supplied_digests
+from flyannot.files.text_files import read_first_bytes
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.engine.task import Outcome, Task
 from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.runs.configuration import RECORD
-from flyannot.report.atoms import render_dictionary
-from flyannot.report.banners import describe_missing_pictures, list_banners
-from flyannot.report.groups import RunGroups
-from flyannot.report.page import PATTERNS, Page, build_review, read_page_digest, write_page
 from flyannot.report.run_folder import open_run, render_origin
-from flyannot.report.scores_section import render_scores, to_sentence
 from flyannot.report.templates import read_all_templates, render
 from flyannot.report.term_ids import find_term_ids
 from flyannot.terms.answers import expected_precision
+
+_MADE_FROM = re.compile(r'<meta name="flyannot-made-from" content="([0-9a-f]*)">')
+_HEAD_BYTES = 1000  # the digest of a page stands within its first bytes
 
 
 def build_task(request):
@@ -32,6 +35,8 @@ def build_prediction_page_task(request, task):
 
     `request` is the `StepRequest` of the annotate step; its output is NAME.h5, which `task` makes.
     """
+    from flyannot.report.scores_section import to_sentence
+
     out = request.out
     options = ReportOptions(ontology=request.options.ontology)
     banners = list(map(to_sentence, task.notes))
@@ -88,6 +93,10 @@ class ReportTask(Task):
 
         `execution` receives the progress, counted in groups.
         """
+        from flyannot.report.banners import describe_missing_pictures
+        from flyannot.report.groups import RunGroups
+        from flyannot.report.page import write_page
+
         run, ids, wanted = self._open()
         missing = describe_missing_pictures(run)
         with limit_blas_threads(), execution.workers.threads():  # stage ranges side by side
@@ -97,6 +106,17 @@ class ReportTask(Task):
         beside = write_page(self.path, page, groups, execution=execution, reads=reads)
         said = [f"its images are in {beside}: keep this folder beside the page"] if beside else []
         return Outcome(self.path, True, "\n".join([*missing, *said]))
+
+
+def read_page_digest(path):
+    """Read the digest of the data that the report page at `path` was made from.
+
+    Returns None if nothing exists at `path`, and "" if it is not a report page.
+    """
+    if not path.is_file():
+        return "" if path.exists() else None
+    match = _MADE_FROM.search(read_first_bytes(path, _HEAD_BYTES).decode("utf-8", "replace"))
+    return match[1] if match else ""
 
 
 def _build_page(run, groups, ids, more_banners, wanted):
@@ -110,6 +130,11 @@ def _build_page(run, groups, ids, more_banners, wanted):
     more_banners : list of sentences that follow the banners on the run
     wanted : str, digest of everything that the page depends on
     """
+    from flyannot.report.atoms import render_dictionary
+    from flyannot.report.banners import list_banners
+    from flyannot.report.page import PATTERNS, Page, build_review
+    from flyannot.report.scores_section import render_scores
+
     learned = {shown.stage_range: shown.predicted.learned for shown in run.shown_groups if shown.predicted}
     failures = [(file.path.name, *failure) for file in run.files.values() for failure in file.failures]
     name = run.files["predictions"].path.stem if run.is_single else run.folder.absolute().name

@@ -6,8 +6,8 @@ marks the 5% of curated answers that cross-validation contradicts most strongly.
 not marked.
 """
 
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +64,7 @@ class DisplayedAnswer:
         """The name of the term."""
         return self.answer.term
 
-    @property
+    @cached_property
     def status(self):
         """The answer compared with the curators.
 
@@ -102,7 +102,7 @@ class DisplayedAnswer:
         """True if the model learned nothing about the term: every group has the same probability."""
         return self.status == UNDETERMINED and self.margin == 0
 
-    @property
+    @cached_property
     def texts(self):
         """The probability and the threshold as two texts, with enough digits that they differ."""
         probability, threshold = self.answer.probability, self.answer.threshold
@@ -176,9 +176,8 @@ class RunGroups:
         self._indexes = dict(zip(ranges, map_ordered(partial(PatternIndex, run), ranges)))
         self._maps = {s: ContributionMapper(run, s) for s in ranges}
         members = [(shown, g) for shown in run.shown_groups for g in range(len(shown.groups))]
-        self._members = sorted(
-            members, key=lambda one: (ranges.index(one[0].stage_range), one[0].groups.name[one[1]])
-        )
+        self._members = sorted(members, key=lambda one: one[0].groups.name[one[1]])
+        self._members.sort(key=lambda one: ranges.index(one[0].stage_range))
 
     def __len__(self):
         return len(self._members)
@@ -196,30 +195,17 @@ class RunGroups:
             images = [self._image_entry(shown, i) for i in groups.rows[g]]
             terms = self._list_terms(shown, g, images)
         is_annotated = self._annotations.terms_of(gene, s, fbgn) is not None
-        own = {
-            one.term
-            for one in terms
-            if (one.answer.curated == YES if is_annotated else one.status == PREDICTED)
-        }
+        given = [one.term for one in terms if one.answer.curated == YES]
+        own = set(given if is_annotated else [one.term for one in terms if one.status == PREDICTED])
         index = self._indexes[s]
         nearest, alike = index.find(name, own)
         unlikeness = predicted.known_unlikeness(g) if predicted else None
-        return GroupEntry(
-            s,
-            name,
-            gene,
-            fbgn,
-            annotated=is_annotated,
-            images=images,
-            terms=terms,
-            nearest=nearest,
-            alike=alike,
-            typical=index.typical_image(name),
-            place=index.places.get(name),
-            is_partly=(self._annotations.gene_id(gene, fbgn), s) in self._annotations.known_only,
-            unusual=index.unusualness(name, nearest, unlikeness),
-            unlike=None if predicted else index.review_distances.get(name, 0.0),
-        )
+        of_group = s, name, gene, fbgn, is_annotated, images, terms, nearest, alike
+        place = index.places.get(name)
+        is_partly = (self._annotations.gene_id(gene, fbgn), s) in self._annotations.known_only
+        unusual = index.unusualness(name, nearest, unlikeness)
+        unlike = None if predicted else index.review_distances.get(name, 0.0)
+        return GroupEntry(*of_group, index.typical_image(name), place, is_partly, unusual, unlike)
 
     def _image_entry(self, shown, i):
         """Build the ImageEntry of the i-th image of some ShownGroups."""
@@ -242,16 +228,14 @@ class RunGroups:
         learned = [answer.term for answer in answers]
         unknown = learned if curated is None else self._annotations.unknown_terms(*gene, learned, fbgn)
         said = {term: YES if term in curated else NO for term in learned if term not in unknown}
-        answers = [replace(answer, curated=said.get(answer.term, "")) for answer in answers]
+        for answer in answers:
+            answer.curated = said.get(answer.term, "")
         answers += [Answer(term=term, curated=YES) for term in sorted((curated or set()) - {*learned})]
         plain = list(map(DisplayedAnswer, answers))
         gene_id = self._annotations.gene_id(shown.groups.gene[g], fbgn)
         marks = self._selector.choose(plain, self._annotations.reviewed.get((gene_id, shown.stage_range), ()))
-        values = {
-            one.term: one.answer.decision_value
-            for one in plain
-            if one.status in (AGREED, MISSED, NEW, PREDICTED)
-        }
+        mapped = [one.answer for one in plain if one.status in (AGREED, MISSED, NEW, PREDICTED)]
+        values = {answer.term: answer.decision_value for answer in mapped}
         maps = self._maps[shown.stage_range].draw_maps(images, values)
         terms = [DisplayedAnswer(a, marks.get(a.term, ReviewMark()), maps.get(a.term)) for a in answers]
         return sorted(terms, key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.answer.probability or 0)))
@@ -316,12 +300,10 @@ class ReviewSelector:
                 doubt = float(curation_error_probability(one.answer.probability, is_missed, is_new))
                 if doubt >= self._least:
                     marks[one.term] = ReviewMark(CHECK, doubt)
-        asked = [
-            one.answer
-            for one in new
-            if not one.answer.curated and not one.says_nothing and one.answer.n_genes
-        ]
-        worth = [float(expected_information(answer.probability, answer.n_genes)) for answer in asked]
-        for i in np.argsort(-np.array(worth), kind="stable")[:TERMS_PER_REVIEW]:
-            marks[asked[i].term] = ReviewMark(LOOK, worth[i])
+        unanswered = [one.answer for one in new if not (one.answer.curated or one.says_nothing)]
+        asked = [answer for answer in unanswered if answer.n_genes]
+        values = np.array([(answer.probability, answer.n_genes) for answer in asked]).reshape(-1, 2)
+        worth = expected_information(*values.T)
+        for i in np.argsort(-worth, kind="stable")[:TERMS_PER_REVIEW].tolist():
+            marks[asked[i].term] = ReviewMark(LOOK, float(worth[i]))
         return marks

@@ -10,6 +10,7 @@ page after it. The folder of the previous page is removed last.
 
 import json
 import os
+import pickle
 import re
 import shutil
 import time
@@ -18,6 +19,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from glob import escape
 from itertools import chain
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -27,7 +29,6 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.table_warnings import bdgp_terms, bdgp_vocabulary
 from flyannot.files.atomic_file import explain_write_errors, write_text
 from flyannot.files.digest import json_digest
-from flyannot.files.text_files import read_first_bytes
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.quality import EITHER_WAY, PORTRAIT, POSTERIOR_LEFT
 from flyannot.jobs.executor import map_ordered
@@ -55,9 +56,7 @@ PER_CHUNK = 4
 _GROUPS_PER_TASK = 8 * PER_CHUNK  # a task writes whole chunks
 PARTLY = 2  # in the index, for a group of which curators have given some terms only
 PAGE_BYTES = 20_000_000
-_MADE_FROM = re.compile(r'<meta name="flyannot-made-from" content="([0-9a-f]*)">')
 _SOURCE = re.compile(r'src="((?:image|map)-[\d-]+\.jpg)"')  # in text from a table, quotes are escaped
-_HEAD_BYTES = 1000  # the digest of a page stands within its first bytes
 
 
 @dataclass(frozen=True)
@@ -128,17 +127,20 @@ def write_page(path, page, groups, *, execution=None, reads=(), page_bytes=PAGE_
             staged.mkdir(parents=True)
             shared = groups, page.ids
             written = _write_all_groups(staged, shared, execution or Execution(), reads)
-            maps = _write_maps(staged, written)
-            index = _build_index([summary for summary, *_ in written], maps, page)
-            n_bytes = sum(len(html) for *_, html in page.sections)
-            n_bytes += sum(f.stat().st_size * (4 / 3 if f.suffix == ".jpg" else 1) for f in staged.iterdir())
-            if n_bytes <= page_bytes:  # images are embedded in base64
-                embedded = list(_embed_chunks(staged))
+            sheets = _draw_maps(written)
+            index = _build_index([summary for summary, *_ in written], sheets, page)
+            n_bytes = sum(len(html) for *_, html in page.sections) + sum(n for *_, n in written)
+            n_bytes += sum(sheet.n_bytes for sheet in sheets.values())
+            chunks = chain(_take_chunks(staged), sheets.values())
+            if n_bytes <= page_bytes:
+                embedded = [chunk.embed() for chunk in chunks]
             else:
+                for chunk in chunks:
+                    chunk.write(staged)
                 folder = path.with_name(prefix + json_digest([page.made_from, index])[:12])
                 shutil.rmtree(folder, ignore_errors=True)
                 os.rename(staged, folder)
-        if not maps:
+        if not sheets:
             page = replace(page, sections=[part for part in page.sections if part[0] != PATTERNS])
         write_text(path, _render_page(page, embedded, index | {"folder": folder.name if folder else ""}))
     finally:
@@ -149,37 +151,76 @@ def write_page(path, page, groups, *, execution=None, reads=(), page_bytes=PAGE_
     return folder
 
 
+class _Chunk(NamedTuple):
+    """A piece of HTML that the page loads at once, with its images.
+
+    number : int, the index of the chunk
+    html : str, with links to the files of the images
+    images : dict from the name of each file to its JPEG bytes
+    """
+
+    number: int
+    html: str
+    images: dict
+
+    @property
+    def n_bytes(self):
+        """The number of bytes that the chunk takes in a page, in which its images are embedded in base64."""
+        return len(self.html.encode()) + sum(map(len, self.images.values())) * 4 / 3
+
+    def embed(self):
+        """Return the HTML, in which links to images are replaced by data URLs."""
+        return Markup(_SOURCE.sub(lambda link: f'src="{to_data_url(self.images[link[1]])}"', self.html))
+
+    def write(self, folder):
+        """Write the images, and a script that passes the index and the HTML to `flyannotChunk`."""
+        for name, jpeg in self.images.items():
+            (folder / name).write_bytes(jpeg)
+        script = f"flyannotChunk({self.number}, {json.dumps(self.html, ensure_ascii=False)});\n"
+        (folder / f"chunk-{self.number}.js").write_bytes(script.encode())
+
+
 def _write_groups(folder, shared, numbers):
-    """Write the images and the details of consecutive groups, in a worker.
+    """Write the chunks of consecutive groups to one file, in a worker.
 
     Parameters
     ----------
-    folder : Path of the new folder beside the page
+    folder : Path of the folder of these files
     shared : SharedValue of the groups and the TermIds
     numbers : range of the indices of the groups; it begins with the first group of a chunk
 
     Returns
     -------
-    list of (summary, place, thumbnail) of each group, as `_summarise`, GroupEntry and `_draw_images` have
-    them
+    list of (summary, place, thumbnail, n_bytes) of each group, as `_summarise`, GroupEntry and `_draw_images`
+    have them. The last group of a chunk has the n_bytes of the chunk, the others have 0.
     """
     groups, ids = shared.value
     entries = map(groups.__getitem__, numbers)
     written = []
-    chunk = []
+    chunks = []
     for number, (entry, outlines, thumbnail) in zip(numbers, map_ordered(_draw_images, entries)):
-        sources = []
-        for i, image in enumerate(entry.images):
-            sources.append(f"image-{number:06d}-{i}.jpg" if image.shown else "")
-            if image.shown:
-                (folder / sources[i]).write_bytes(image.shown.jpeg)
-        chunk.append(_render_group(entry, list(zip(entry.images, sources, outlines)), ids))
-        if len(chunk) == PER_CHUNK or number == numbers[-1]:
-            _write_chunk(folder, number // PER_CHUNK, "".join(chunk))
-            chunk = []
-        written.append((_summarise(entry), entry.place, thumbnail))
+        if number % PER_CHUNK == 0:
+            html, images = [], {}
+        names = [f"image-{number:06d}-{i}.jpg" if one.shown else "" for i, one in enumerate(entry.images)]
+        images |= {name: one.shown.jpeg for name, one in zip(names, entry.images) if name}
+        html.append(_render_group(entry, list(zip(entry.images, names, outlines)), ids))
+        n_bytes = 0
+        if len(html) == PER_CHUNK or number == numbers[-1]:
+            chunks.append(_Chunk(number // PER_CHUNK, "".join(html), images))
+            n_bytes = chunks[-1].n_bytes
+        written.append((_summarise(entry), entry.place, thumbnail, n_bytes))
         report_item()
+    with (folder / f"chunks-{numbers[0]:09d}").open("wb") as file:
+        pickle.dump(chunks, file, pickle.HIGHEST_PROTOCOL)
     return written
+
+
+def _take_chunks(folder):
+    """Yield all chunks that `_write_groups` wrote to a folder, in order, and remove their files."""
+    for path in sorted(folder.iterdir()):
+        chunks = pickle.loads(path.read_bytes())
+        path.unlink()
+        yield from chunks
 
 
 def _draw_images(entry):
@@ -222,23 +263,6 @@ def _render_group(entry, images, ids):
 def _render_evidence(*values):
     """Render how far to trust a term as HTML, from the values of EVIDENCE."""
     return render("evidence.html", term=dict(zip(EVIDENCE, values)))
-
-
-def _write_chunk(folder, number, html):
-    """Write HTML as a chunk: a script that passes its index and the HTML to `flyannotChunk`."""
-    script = f"flyannotChunk({number}, {json.dumps(html, ensure_ascii=False)});\n"
-    (folder / f"chunk-{number}.js").write_bytes(script.encode())
-
-
-def read_page_digest(path):
-    """Read the digest of the data that the report page at `path` was made from.
-
-    Returns None if nothing exists at `path`, and "" if it is not a report page.
-    """
-    if not path.is_file():
-        return "" if path.exists() else None
-    match = _MADE_FROM.search(read_first_bytes(path, _HEAD_BYTES).decode("utf-8", "replace"))
-    return match[1] if match else ""
 
 
 def build_review(run):
@@ -294,39 +318,29 @@ def _write_all_groups(folder, shared, execution, reads):
     return list(chain.from_iterable(written))
 
 
-def _write_maps(folder, written):
-    """Write the map of patterns of each stage range as a chunk, after the chunks of groups.
+def _draw_maps(written):
+    """Draw the map of patterns of each stage range as a chunk, after the chunks of groups.
 
-    `written` is as `_write_all_groups` returns. Returns a dict from stage range to the index of the chunk.
+    `written` is as `_write_all_groups` returns. Returns a dict from stage range to the chunk.
     """
     placed: dict = {}
-    for number, (summary, place, thumbnail) in enumerate(written):
+    for number, (summary, place, thumbnail, _) in enumerate(written):
         if place is not None:
             placed.setdefault(STAGE_RANGES[summary["stage"]], []).append((number, place, thumbnail))
-    maps = {s: len(written[::PER_CHUNK]) + i for i, s in enumerate(placed)}
-    for stage_range, entries in placed.items():
+    sheets = {}
+    for number, (stage_range, entries) in enumerate(placed.items(), len(written[::PER_CHUNK])):
         name = f"map-{stage_range}.jpg"
         sheet, places = draw_map(*zip(*entries))
-        (folder / name).write_bytes(sheet)
-        _write_chunk(folder, maps[stage_range], render("patterns_sheet.html", source=name, places=places))
-    return maps
+        html = render("patterns_sheet.html", source=name, places=places)
+        sheets[stage_range] = _Chunk(number, html, {name: sheet})
+    return sheets
 
 
-def _embed_chunks(folder):
-    """Yield the HTML of every chunk in a folder, in which links to image files are replaced by data URLs."""
-    for n in range(len(list(folder.glob("chunk-*.js")))):
-        text = (folder / f"chunk-{n}.js").read_text(encoding="utf-8")
-        html = json.loads(text.partition(", ")[2].removesuffix(");\n"))
-        yield Markup(
-            _SOURCE.sub(lambda match: f'src="{to_data_url((folder / match[1]).read_bytes())}"', html)
-        )
-
-
-def _build_index(groups, maps, page):
+def _build_index(groups, sheets, page):
     """Return the index of all groups on the page as a dict for JSON, without the folder.
 
     groups : list of the dicts that `_summarise` returns; terms and look-alikes are replaced by numbers
-    maps : dict, as `_write_maps` returns; page : Page
+    sheets : dict, as `_draw_maps` returns; page : Page
     """
     terms: dict = {}
     numbers = {f"{STAGE_RANGES[group['stage']]}.{group['name']}": g for g, group in enumerate(groups)}
@@ -339,7 +353,7 @@ def _build_index(groups, maps, page):
         "terms": list(terms),
         "perChunk": PER_CHUNK,
         "folder": "",
-        "maps": maps,
+        "maps": {s: sheet.number for s, sheet in sheets.items()},
         "notAnatomy": NOT_ANATOMY,
         "cells": [STANDARD_PX[0] // CELL_PX, STANDARD_PX[1] // CELL_PX],
         "ids": {key: link[0] for key, link in page.ids.terms.items()},

@@ -124,9 +124,8 @@ class Run:
         """The set of (stage range, term) that were predicted, curated or evaluated."""
         terms = {(row["stage_range"], row["term"]) for row in (self.scores["terms"] if self.scores else ())}
         if predictions := self.files.get("predictions"):
-            terms |= {
-                (s, term) for s in predictions.stage_ranges for term in predictions.read_array(s, "term")
-            }
+            for s in predictions.stage_ranges:
+                terms |= {(s, term) for term in predictions.read_array(s, "term")}
         curated = self.annotations.terms_by_gene
         return terms | {(s, term) for (_, s), of_gene in curated.items() for term in of_gene}
 
@@ -208,10 +207,12 @@ def open_run(folder, curated=None, model=None):
             f"{files['predictions'].path.name} was not made by a run: its answers look better for genes "
             "that the model was trained on than for new genes."
         )
-    others = [step.makes for step in STEPS.values() if step.makes and not step.kind]
-    others = [name for name in others if name != STEPS[_PAGE_STEP].makes and (folder / name).is_file()]
+    names = [
+        step.makes for name, step in STEPS.items() if step.makes and not step.kind and name != _PAGE_STEP
+    ]
+    others = {name: file_digest(folder / name) for name in names if (folder / name).is_file()}
     record = read_record(folder)
-    named = record.data_set if record else curated.folder_or_table if curated else folder
+    named = (record.data_set if record else curated.folder_or_table if curated else folder).absolute().name
     shown = [files[kind] for kind in (*_SHOWN_KINDS, "descriptors") if kind in files]
     pictures = open_pictures(*shown)
     learned = find_run_terms(folder)
@@ -221,17 +222,8 @@ def open_run(folder, curated=None, model=None):
     else:
         notes.append("The run has no curated terms.")
         annotations = Annotations({}, {})
-    return Run(
-        folder,
-        files,
-        scores,
-        {name: file_digest(folder / name) for name in others},
-        annotations,
-        pictures,
-        notes,
-        data_set_name=named.absolute().name,
-        curated=curated or learned,
-    )
+    run = Run(folder, files, scores, others, annotations, pictures, notes, named)
+    return replace(run, curated=curated or learned)
 
 
 def _open_model(predictions, path):
@@ -277,9 +269,8 @@ def _open_files(folder):
     if used and "dictionary" in files and files["dictionary"].digest not in used:
         del files["dictionary"]  # a run that adapts a model uses the dictionary of the model
     missing = [path.name for kind, path in paths.items() if kind not in files]
-    return files, [
-        f"There is no {name}: the parts of the page that need it are left out." for name in missing
-    ]
+    notes = [f"There is no {name}: the parts of the page that need it are left out." for name in missing]
+    return files, notes
 
 
 def list_unshown_images(run):
