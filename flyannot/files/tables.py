@@ -26,8 +26,9 @@ from flyannot.files.workbooks import NO_RESULT, SAVE_AS, SIGNATURES, read_sheet
 
 log = logging.getLogger("flyannot")
 _GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # cells whose apostrophe is removed when they are read
-_NEEDS_GUARD = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
-_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is not a formula
+_GUARDS = "'=+-@＝＋－＠\t\r"  # first characters of cells that may need an apostrophe
+# Cells that a spreadsheet would run; a negative number is not a formula.
+_NEEDS_GUARD = re.compile(r"(?![+-]?\d+(\.\d*)?([eE][+-]?\d+)?\Z)'*[=+\-@＝＋－＠\t\r]")
 _NO_NAME = re.compile(r"|Unnamed: \d+")  # the second is by pandas
 _COLUMNS_SHOWN = 30  # names of columns in a message, and characters of each name
 _SEPARATORS = ",;\t|"
@@ -180,7 +181,7 @@ def write_csv_rows(file, rows):
     writer = csv.writer(file, lineterminator="\n")
     for row in rows:
         cells = map(str, row)
-        writer.writerow([f"'{c}" if _NEEDS_GUARD.match(c) and not _NUMBER.fullmatch(c) else c for c in cells])
+        writer.writerow([f"'{c}" if c and c[0] in _GUARDS and _NEEDS_GUARD.match(c) else c for c in cells])
 
 
 def _find_header(path, rows, required):

@@ -77,6 +77,7 @@ class Answer:
 
 
 PREDICTION_COLUMNS = tuple(field.name for field in fields(Answer))
+_FORM_OF_COLUMN = [_FORMATS.get(name, "") for name in PREDICTION_COLUMNS]
 
 
 @dataclass(frozen=True)
@@ -104,12 +105,12 @@ class LearnedTerm:
     precision: float | None
     n_yes: int | None = None
 
-    @property
+    @cached_property
     def evidence(self):
         """The number of genes, the AUC with its interval, and the precision, as a dict by name."""
         return {name: getattr(self, name) for name in EVIDENCE}
 
-    @property
+    @cached_property
     def caution(self):
         """The reason why an answer about the term is little more than a guess, or ""."""
         if self.n_genes < LEAST_GENES:
@@ -292,23 +293,16 @@ def predictions_table(stored, stage_ranges, ids=None, *, as_text=True):
             groups, predicted = read_group_predictions(stored, stage_range)
             for g in range(len(groups)):
                 for answer in group_answers(stage_range, groups, predicted, g):
-                    values = vars(answer)
+                    values = vars(answer).values()
                     more = ids.look_up(answer.term, stage_range) if ids else ()
-                    yield (*(_as_text(values) if as_text else values.values()), *more)
+                    yield (*(map(_as_text, _FORM_OF_COLUMN, values) if as_text else values), *more)
 
     return PREDICTION_COLUMNS + (ids.COLUMNS if ids else ()), rows()
 
 
-def _as_text(values):
-    """Yield the values of an answer as texts for a table.
-
-    values : dict, column name -> value
-    """
-    for name, value in values.items():
-        if name in _FORMATS:
-            yield "" if value is None else format(value, _FORMATS[name])
-        else:
-            yield value
+def _as_text(form, value):
+    """Return a value as text for a table; `form` is the format of a number, or "" to keep the value."""
+    return value if not form else "" if value is None else format(value, form)
 
 
 def model_terms(terms, model, n_yes=None):
@@ -326,9 +320,8 @@ def model_terms(terms, model, n_yes=None):
         tested = {name: _known_number(getattr(model, name)[j]) for name in TESTED}
         tested["n_yes"] = None if n_yes is None else n_yes[j]
         threshold = None if thresholds is None else float(thresholds[j])
-        learned.append(
-            LearnedTerm(term, threshold, bool(model.is_learned[j]), int(model.n_genes[j]), **tested)
-        )
+        n_genes = int(model.n_genes[j])
+        learned.append(LearnedTerm(term, threshold, bool(model.is_learned[j]), n_genes, **tested))
     return learned
 
 
