@@ -72,7 +72,6 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
         flyannot run configs/demo.toml --data-set embryos --output results --dry-run
     """
     from flyannot.files.atomic_file import lock_output
-    from flyannot.jobs.environment import configurations_folder
     from flyannot.pipeline.engine.task import run_task_share
     from flyannot.pipeline.runs.configuration import RECORD, read_configuration, write_record
     from flyannot.pipeline.runs.learned_tables import copy_tables
@@ -90,6 +89,8 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
             "FOLDER; or try the demo: flyannot run --demo",
         )
     if demo:
+        from flyannot.jobs.environment import configurations_folder
+
         config = configurations_folder() / "demo.toml"
         folder = folder or Path("demo-output")
         data_set = data_set or folder / "embryos"

@@ -7,7 +7,6 @@ renamed. A new data set folder is filled beside its final path, then moved there
 import errno
 import filecmp
 import os
-import secrets
 import shutil
 import stat
 from contextlib import ExitStack, contextmanager, suppress
@@ -172,7 +171,7 @@ def atomic_write(path, *, check=None, keep_same=False, is_own=False):
     """
     path = Path(path)
     check_output(path, is_own=is_own)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         with explain_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,11 +7,9 @@ not stored is read as `NO_RESULT`.
 
 import logging
 import re
-import zipfile
 from datetime import datetime, timedelta
 from pathlib import Path
 from posixpath import join, normpath
-from xml.etree.ElementTree import iterparse
 
 from flyannot.base.errors import InputError
 from flyannot.files.text_files import open_regular_file, row_limit, unpacked_size_limit
@@ -103,7 +101,9 @@ def _packed_sheets(path, file):
     path : Path of the file, for messages
     file : the file, open for reading bytes
     """
-    archive = zipfile.ZipFile(file)
+    from zipfile import ZipFile  # on demand, as few tables are workbooks
+
+    archive = ZipFile(file)
     names = set(archive.namelist())
     if sum(member.file_size for member in archive.infolist()) > unpacked_size_limit(path, _MAX_BYTES):
         raise InputError(
@@ -132,6 +132,8 @@ def _read_elements(archive, name, *wanted):
     name : str, the part
     wanted : tags without their namespace
     """
+    from xml.etree.ElementTree import iterparse
+
     around = []
     n_wanted = 0  # elements around this one that are still needed as a whole
     n_kept = 0

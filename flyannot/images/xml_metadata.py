@@ -1,7 +1,5 @@
 """XML metadata of microscopes' files, which may be damaged."""
 
-from xml.etree import ElementTree
-
 
 def parse_count(text):
     """Return the whole number in a text, or 0 for a negative number or another text."""
@@ -13,6 +11,8 @@ def parse_count(text):
 
 def parse_xml(text):
     """Return the root element of XML metadata; an empty element if they are missing or damaged."""
+    from xml.etree import ElementTree
+
     try:
         return ElementTree.fromstring(text or "<x/>")
     except ElementTree.ParseError:

@@ -26,8 +26,6 @@ from threading import RLock
 from types import CellType, FunctionType
 from typing import Any, cast
 
-import platformdirs
-
 from flyannot import __version__
 from flyannot.base.errors import InputError
 from flyannot.jobs.progress_events import log, report_compilation
@@ -79,6 +77,8 @@ def cache_folder():
     It lies below FLYANNOT_CACHE, otherwise in the user's cache. If that is not private, it lies in the
     temporary folder. Files there are run as code.
     """
+    import platformdirs
+
     named = os.environ.get("FLYANNOT_CACHE")
     usual = Path(named) / "flyannot" if named else platformdirs.user_cache_path("flyannot", appauthor=False)
     if folder := private_folder(usual):

@@ -7,9 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
 
-import psutil
-from threadpoolctl import ThreadpoolController
-
 from flyannot.base.errors import FlyannotError
 from flyannot.base.system import BLAS_VARIABLES, read_proc
 
@@ -21,6 +18,8 @@ _RECLAIMABLE = ("inactive_file", "active_file", "slab_reclaimable")
 
 def available_bytes():
     """Return the free memory in bytes: the least of machine, control groups and address limit."""
+    import psutil
+
     addresses = _address_limit()
     if addresses != math.inf:
         addresses -= psutil.Process().memory_info().vms
@@ -157,4 +156,6 @@ def _libraries(n_modules):
 
     n_modules : int, the number of imported modules
     """
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController().select(user_api="blas")

@@ -177,7 +177,7 @@ class Learner:
     takes_positive = False  # whether `__init__` has the argument `positive`
     positive = EITHER_SIGN
     is_data_parallel = False  # whether `data_parallel` can divide its work
-    _rng: np.random.Generator  # of the current epoch
+    _rng: "np.random.Generator"  # of the current epoch
 
     def __init__(self, n_samples, n_atoms, dtype, *, lam, options):
         self.lam = validate_lam(lam)
