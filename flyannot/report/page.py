@@ -10,10 +10,10 @@ page after it. The folder of the previous page is removed last.
 
 import json
 import os
-import pickle
 import re
 import shutil
 import time
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
@@ -156,7 +156,7 @@ class _Chunk(NamedTuple):
 
     number : int, the index of the chunk
     html : str, with links to the files of the images
-    images : dict from the name of each file to its JPEG bytes
+    images : dict from the name of each file to the data URL of its JPEG
     """
 
     number: int
@@ -166,16 +166,16 @@ class _Chunk(NamedTuple):
     @property
     def n_bytes(self):
         """The number of bytes that the chunk takes in a page, in which its images are embedded in base64."""
-        return len(self.html.encode()) + sum(map(len, self.images.values())) * 4 / 3
+        return len(self.html.encode()) + sum(map(len, self.images.values()))
 
     def embed(self):
         """Return the HTML, in which links to images are replaced by data URLs."""
-        return Markup(_SOURCE.sub(lambda link: f'src="{to_data_url(self.images[link[1]])}"', self.html))
+        return Markup(_SOURCE.sub(lambda link: f'src="{self.images[link[1]]}"', self.html))
 
     def write(self, folder):
         """Write the images, and a script that passes the index and the HTML to `flyannotChunk`."""
-        for name, jpeg in self.images.items():
-            (folder / name).write_bytes(jpeg)
+        for name, url in self.images.items():
+            (folder / name).write_bytes(b64decode(url.partition(",")[2]))
         script = f"flyannotChunk({self.number}, {json.dumps(self.html, ensure_ascii=False)});\n"
         (folder / f"chunk-{self.number}.js").write_bytes(script.encode())
 
@@ -202,7 +202,7 @@ def _write_groups(folder, shared, numbers):
         if number % PER_CHUNK == 0:
             html, images = [], {}
         names = [f"image-{number:06d}-{i}.jpg" if one.shown else "" for i, one in enumerate(entry.images)]
-        images |= {name: one.shown.jpeg for name, one in zip(names, entry.images) if name}
+        images |= {name: to_data_url(one.shown.jpeg) for name, one in zip(names, entry.images) if name}
         html.append(_render_group(entry, list(zip(entry.images, names, outlines)), ids))
         n_bytes = 0
         if len(html) == PER_CHUNK or number == numbers[-1]:
@@ -210,17 +210,16 @@ def _write_groups(folder, shared, numbers):
             n_bytes = chunks[-1].n_bytes
         written.append((_summarise(entry), entry.place, thumbnail, n_bytes))
         report_item()
-    with (folder / f"chunks-{numbers[0]:09d}").open("wb") as file:
-        pickle.dump(chunks, file, pickle.HIGHEST_PROTOCOL)
+    (folder / f"chunks-{numbers[0]:09d}").write_text(json.dumps(chunks))
     return written
 
 
 def _take_chunks(folder):
     """Yield all chunks that `_write_groups` wrote to a folder, in order, and remove their files."""
     for path in sorted(folder.iterdir()):
-        chunks = pickle.loads(path.read_bytes())
+        chunks = json.loads(path.read_bytes())
         path.unlink()
-        yield from chunks
+        yield from (_Chunk(*chunk) for chunk in chunks)
 
 
 def _draw_images(entry):
@@ -332,7 +331,7 @@ def _draw_maps(written):
         name = f"map-{stage_range}.jpg"
         sheet, places = draw_map(*zip(*entries))
         html = render("patterns_sheet.html", source=name, places=places)
-        sheets[stage_range] = _Chunk(number, html, {name: sheet})
+        sheets[stage_range] = _Chunk(number, html, {name: to_data_url(sheet)})
     return sheets
 
 
