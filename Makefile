@@ -18,7 +18,7 @@ ANYWHERE := $(addprefix tests/,base files sparse images encode dataset terms exp
 FOR_TESTS := $(VENV)/.installed-for-tests
 # A worker takes tests that lie together, which share what they are made from, and in the end those of another.
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist worksteal
-EXTRAS := dask,fetch,anndata,browser,bench,reproduce,microscopy,heic
+EXTRAS := dask,fetch,anndata,browser,bench,reproduce,microscopy
 SNAKEMAKE := $(VENV)/snakemake/.installed
 ENGINES := 'snakemake>=9,<10' 'snakemake-executor-plugin-slurm>=2'
 UV := $(VENV)/.uv
