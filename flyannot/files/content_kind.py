@@ -32,11 +32,11 @@ WEB_PAGE = ContentKind("a web page", "download the file itself; the site may ask
 _HEIC = ContentKind("a HEIC picture", "save it as JPEG or PNG")
 _TIFF = ContentKind("a TIFF picture")
 _UTF_16 = ContentKind("UTF-16 text")
-_LFS_POINTER = ContentKind("a git-lfs pointer", "fetch the file itself: git lfs pull")
 _ANNEX_POINTER = ContentKind("a git-annex pointer", "fetch the file itself: git annex get FILE")
 _KINDS = {  # first bytes -> kind
-    b"version https://git-lfs.": _LFS_POINTER,
+    b"version https://git-lfs.": ContentKind("a git-lfs pointer", "fetch the file itself: git lfs pull"),
     b"/annex/objects/": _ANNEX_POINTER,
+    b"../.git/annex/objects/": _ANNEX_POINTER,  # what a link becomes where there are no links
     b"\x89HDF\r\n\x1a\n": ContentKind("an HDF5 file"),
     b"\x89PNG\r\n\x1a\n": ContentKind("a PNG picture"),
     b"\xff\xd8\xff": ContentKind("a JPEG picture"),

@@ -7,15 +7,12 @@ from flyannot.files.content_kind import UNKNOWN
 from flyannot.files.text_files import recognise_file
 
 PICTURE_SUFFIXES = (
-    *(".png", ".bmp", ".dib", ".gif", ".webp"),
-    *(".jpg", ".jpeg", ".jpe", ".jfif", ".mpo"),
-    *(".tif", ".tiff", ".btf", ".tf8", ".lsm"),
-    *(".czi", ".lif"),
+    *(".png", ".bmp", ".dib", ".gif", ".webp", ".jpg", ".jpeg", ".jpe", ".jfif", ".mpo"),
+    *(".tif", ".tiff", ".btf", ".tf8", ".lsm", ".czi", ".lif"),
 )
 # Raw files of cameras begin as a TIFF does, but hold only a small preview.  Nobody means a backup copy.
 _NO_PICTURES = re.compile(r"\.(arw|cr2|dng|nef|nrw|orf|pef|rw2|sr2|srw|bak|old|orig|part|tmp)|.*~", re.DOTALL)
-_READ = ("PNG", "JPEG", "GIF", "BMP", "WebP", "TIFF")
-_PICTURES = {f"a {kind} picture" for kind in _READ} | {"a CZI file"}
+_PICTURES = {"a CZI file", *(f"a {kind} picture" for kind in ("PNG", "JPEG", "GIF", "BMP", "WebP", "TIFF"))}
 
 
 def is_picture_file(path):
@@ -35,7 +32,10 @@ def name_file_kind(path):
     Without a suffix it is named by its first bytes, such as "HEIC picture".
     """
     suffix = Path(path).suffix[1:].upper()
-    return suffix if re.fullmatch("[A-Z0-9]{1,8}", suffix) else "other file"
+    if re.fullmatch("[A-Z0-9]{1,8}", suffix):
+        return suffix
+    kind = "" if suffix.endswith("~") else _recognise(path).name.partition(",")[0].partition(" ")[2]
+    return kind if kind and " of " not in kind else "other file"
 
 
 def _recognise(path):

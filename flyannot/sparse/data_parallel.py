@@ -196,7 +196,8 @@ def learn_in_rounds(X, held, D, plan, run=map):
         run(visit, visits) calls a function on every item of a list, for example in several threads, and
         returns the results in the same order.
     """
-    sizes = np.bincount(np.arange(len(X)) // UNIT) - np.bincount(held // UNIT, minlength=-(-len(X) // UNIT))
+    edges = [*range(0, len(X), UNIT), len(X)]
+    sizes = np.diff(edges) - np.histogram(held, edges)[0]
     progress = LearningProgress(initial_shared_atoms(D, plan.options))
     held_X = np.asarray(X[held], np.float64)
     n_rounds = 0
@@ -330,11 +331,10 @@ def average_atoms(start, reached, n_visits, options):
     is_on_sphere = VARIANTS[options.variant].rescale_above == 0
     weights = [n * (before + part.h_now) for part, n in zip(reached, n_visits)]
     gain = sum(n / sum(n_visits) * part.h_now for part, n in zip(reached, n_visits))
-    D = _average_atoms(start, start.D, [part.D for part in reached], weights, is_on_sphere)
+    atoms = D = _average_atoms(start, start.D, [part.D for part in reached], weights, is_on_sphere)
     moving = start.moving
     if len(moving):
-        moving = _average_atoms(start, moving, [part.moving for part in reached], weights, is_on_sphere)
-    atoms = moving if len(moving) else D
+        atoms = moving = _average_atoms(start, moving, [p.moving for p in reached], weights, is_on_sphere)
     norm2 = (atoms**2).sum(axis=1)
     is_one = is_on_sphere & (abs(norm2 - 1) < 1e-5)  # up to rounding; kernels then need no division
     norm2 = np.where(is_one, 1, norm2).astype(atoms.dtype)

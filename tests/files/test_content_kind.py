@@ -18,7 +18,7 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64
 
 CONTENTS = {
     "a git-lfs pointer": [POINTER, b"\xef\xbb\xbf" + POINTER, POINTER.replace(b"\n", b"\r\n")],
-    "a git-annex pointer": [b"/annex/objects/MD5E-s5--a.png\n"],
+    "a git-annex pointer": [b"/annex/objects/MD5E-s5--a.png\n", b"../.git/annex/objects/kq/1z/a.png"],
     "an empty file": [b"", b" \n"],
     "a file of zero bytes": [bytes(1), bytes(5000)],
     "a web page": [

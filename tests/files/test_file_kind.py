@@ -20,7 +20,9 @@ FILES = {  # name, its bytes or None: whether it is a picture, and the kind of a
     ("a.png.txt", b"text"): (False, "TXT"),
     ("a.abcdefgh", b"text"): (False, "ABCDEFGH"),
     ("a.abcdefghi", None): (False, "other file"),
-    ("a", PDF): (False, "other file"),
+    ("a", PDF): (False, "PDF document"),
+    ("a", b"\0\0\0\x18ftypheic"): (False, "HEIC picture"),
+    ("a", bytes(5)): (False, "other file"),
     ("a", None): (False, "other file"),
     ("a", b"\x01\x02"): (False, "other file"),
 }
