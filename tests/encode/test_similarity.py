@@ -80,6 +80,20 @@ def test_the_fewest_patterns_have_a_map_also_where_all_are_alike(rng, n_axes):
         assert places.shape == (N_LEAST, 2) and np.isfinite(places).all()
 
 
+def test_on_a_map_a_pattern_is_pulled_by_its_neighbours_as_their_distances_compare(rng):
+    """How far all of them are does not matter: a distance counts in means of all, as exp(-2 d)."""
+    steps = np.cumsum(rng.uniform(0.5, 1.5, 8))
+    for unit in (0.01, 0.02):
+        nearest, weights = similarity._weigh_nearest(
+            np.stack([np.cos(unit * steps), np.sin(unit * steps)], 1)
+        )
+        squares = (steps[nearest] - steps[:, None]) ** 2
+        expected = np.exp(-2 * squares / squares.mean(axis=1, keepdims=True))
+        np.testing.assert_allclose(
+            weights[:, :, 0], expected / expected.sum(axis=1, keepdims=True) / 2, rtol=0.01
+        )
+
+
 def test_the_farthest_comes_first_by_the_slow_twin(rng):
     X = unit_rows(rng.normal(size=(30, 6)))
     order = similarity.order_farthest_first(X)

@@ -1,6 +1,7 @@
 """Tests of the stain, of small and registered images, and of photographs of embryos, in every step."""
 
 import json
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import h5py
@@ -10,6 +11,7 @@ from PIL import Image
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.quality_warnings import format_warnings
+from flyannot.dataset.folder import Image as ImageRow
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
@@ -20,6 +22,9 @@ from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions
 from flyannot.images.shown import encode_jpeg
 from flyannot.pipeline.engine.inputs import read_options
+from flyannot.pipeline.engine.step import StepRequest
+from flyannot.pipeline.options import Selection
+from flyannot.pipeline.steps.extract import build_task, summarise_warnings
 from flyannot.pipeline.steps.pool import pool_images_task, pool_task
 from flyannot.results.explain import explain
 from tests.images.picture_files import luma, view
@@ -159,6 +164,24 @@ def test_a_channel_that_nobody_knows_is_refused(own_chain):
     stored = open_stored_file(own_chain.model)
     with pytest.raises(DataError, match="channel is 'hue'"):
         read_options(stored, ExtractOptions)
+
+
+@pytest.mark.parametrize("n, px", [({"4-6": 62, "7-8": 62}, 8), ({"4-6": 63}, 16), ({"": 23, "4-6": 40}, 16)])
+def test_patches_are_close_only_if_no_stage_range_has_ten_thousand_of_them(n, px, tmp_path):
+    """A picture has 160 patches at 16 px; one without a stage range may be of any."""
+    images = [ImageRow(f"{i}.png", f"{i}.png", f"{i}", s) for s in n for i in range(n[s])]
+    request = StepRequest(
+        images=tuple(images), out=tmp_path / "d.h5", options=ExtractOptions(), selection=Selection()
+    )
+    assert build_task(request).use.extract.stride_px == px
+
+
+@pytest.mark.parametrize(("n", "more"), [(5, ""), (6, " and 1 more")])
+def test_five_images_with_a_warning_are_named_and_the_others_counted(n, more):
+    columns = {"image": [f"{i}.png" for i in range(n)], "quality_warnings": n * ["small: 9 x 9 px"]}
+    stored = SimpleNamespace(stage_ranges=("4-6",), read_array=lambda s, name: columns[name])
+    named = ", ".join(f"{i}.png (9 x 9 px)" for i in range(5))
+    assert summarise_warnings(stored) == [f"check: small, {n} images: {named}{more}"]
 
 
 @only["half"]

@@ -1,5 +1,7 @@
 """Tests of registration: every embryo gets the same frame, and other things are refused."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -95,6 +97,13 @@ def test_any_plain_background_will_do(background, slope, rng):
     straight = pose_in(scene((440, 360), (220, 180), (160, 62), 0))
     np.testing.assert_allclose(found.half_sides, straight.half_sides, rtol=0.02)
     assert degrees_of(found) - degrees_of(straight) == pytest.approx(30, abs=0.7)
+
+
+@pytest.mark.parametrize(("half_axes", "is_found"), [((66, 26), True), ((59, 23), False)])
+def test_an_embryo_covers_at_least_two_hundredths_of_the_picture(half_axes, is_found):
+    picture = scene((500, 500), (250, 250), half_axes, 20)  # 2.2 % and 1.7 %
+    with nullcontext() if is_found else pytest.raises(registration.NoEmbryo, match="nothing stands out"):
+        pose_in(picture)
 
 
 def test_along_the_axis_left_stays_left_and_up_stays_up():

@@ -1,5 +1,6 @@
 """What is decided before dictionaries are learned, and what is said of them: numbers by hand."""
 
+import re
 import threading
 from dataclasses import replace
 from types import SimpleNamespace
@@ -134,8 +135,10 @@ def test_learning_ends_where_an_epoch_gains_less_than_tol(flyannot, desk):
     traces = []
     for more in ("", "--tol 0.05"):
         line = f"learn-dict descriptors.h5 -o d.h5 --n-atoms 12 --n-epochs 9 --stage-range 4-6 {more} --force"
-        flyannot(line, code=0)
+        said = flyannot(f"{line} -v", code=0).err
         traces.append([(int(row["epoch"]), float(row["objective"])) for row in rows_of_csv("d.trace.csv")])
+        lines = re.findall(r"4-6  epoch (\d)/9  .*\n.*objective (\S+)", said)
+        assert lines == [(str(epoch), f"{objective:.5f}") for epoch, objective in traces[-1]]
     whole, ended = traces
     assert whole[-1][0] == 9 and ended == whole[: len(ended)] and len(ended) < 9
     assert ended[-2][1] - ended[-1][1] < 0.05 * ended[-2][1]

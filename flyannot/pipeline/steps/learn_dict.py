@@ -288,8 +288,7 @@ class _Checkpoint:
             return {}, []
         stored = open_stored_file(self.path, "checkpoint")
         state, records = read_checkpoint(stored, self.place)
-        if records:
-            log.info("%5s  continues after epoch %d", name, records[-1]["epoch"])
+        log.info("%5s  continues after epoch %d", name, records[-1]["epoch"])
         return state, [EpochRecord(**record) for record in records]
 
     def write(self, state, records):
