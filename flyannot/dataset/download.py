@@ -140,12 +140,13 @@ class Downloader:
 def _require_whole_file(answer, most_bytes):
     """Raise DownloadFailed unless an answer of the server has the whole file and is not too large."""
     code = answer.status_code
+    said = f"answer {code} {httpx.codes.get_reason_phrase(code)}".strip()
     length = answer.headers.get("Content-Length", "")
     if code in _TRANSIENT:
         asked = answer.headers.get("Retry-After") if code in _ASKING_TO_WAIT else None
-        raise DownloadFailed(f"answer {code}", wait_s=parse_retry_after(asked))
+        raise DownloadFailed(said, wait_s=parse_retry_after(asked))
     if code != 200:
-        raise DownloadFailed(f"answer {code}", is_final=True)
+        raise DownloadFailed(said, is_final=True)
     _require_small(int(length) if length.isdecimal() else 0, most_bytes)
 
 

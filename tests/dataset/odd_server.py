@@ -178,7 +178,7 @@ HEALED = [  # after some tries the file is there, and right
 ]
 HOPELESS = [  # the file cannot be had; the reason says
     *((answers(code), f"answer {code}") for code in (404, 410, 403, 416, 500)),
-    (answers(429, Retry_After="0"), "answer 429"),
+    (answers(429, Retry_After="0"), "answer 429 Too Many Requests"),
     (redirects_in_a_loop, "redirected"),
     (answers(302, Location="ftp://127.0.0.1/x"), "redirected"),
     (page_for_image, "a web page"),
@@ -191,5 +191,5 @@ HOPELESS = [  # the file cannot be had; the reason says
     (claims_less, "damaged image"),
     (packs_badly, "connection broke"),
     (answers_no_http, "connection broke"),
-    (sends_a_part, "answer 206"),
+    (sends_a_part, "answer 206 Partial Content"),
 ]

@@ -3,6 +3,7 @@
 import json
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -112,6 +113,10 @@ def test_calibration_error_by_hand():
     assert bootstrap.calibration_error(probability, truth) == pytest.approx((0.9 + 0.1) / 4)
     in_last_bin = bootstrap.calibration_error(np.array([0.91, 1.0]), np.array([True, False]))
     assert in_last_bin == pytest.approx((0.91 + 1.0 - 1) / 2)
+    known = {"terms": ["gap"], "observed": np.array([True, True, True, False])}
+    both = bootstrap._calibration([SimpleNamespace(probabilities=probability, truth=truth, **known)])
+    errors = (0.05**2 + 0.95**2 + 0) / 3, (0.9 + 0) / 3  # of what is known
+    assert (both["brier"], both["ece"]) == pytest.approx(errors)
 
 
 def test_the_nested_score_never_sees_the_genes_of_the_fold_that_tests(chain):
