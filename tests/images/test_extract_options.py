@@ -118,6 +118,14 @@ def test_every_file_is_whole_and_knows_what_was_described(made):
         assert stored.options["extract"] == OPTIONS[made.name].to_header()
 
 
+def test_the_summary_counts_images_photographs_and_patches(made):
+    with open_stored_file(made.chain.descriptors) as stored:
+        n, n_kept = len(stored.read_array("4-6", "image")), len(stored.read_array("4-6", "descriptors"))
+    images = f"{n} embryos on {len(made.images)} photographs" if made.name == "photographs" else f"{n} images"
+    share = f"{n_kept:,} of {160 * n:,} patches kept ({n_kept / (160 * n):.0%})"
+    assert made.summary.startswith(f"  4-6: {images}, {share}")
+
+
 def test_features_straight_from_images_are_the_same(made, tmp_path):
     make(pool_images_task(made.images, made.chain.dictionary, tmp_path / "f.h5", POOL))
     straight = open_stored_file(tmp_path / "f.h5")
