@@ -288,7 +288,7 @@ class _Checkpoint:
             return {}, []
         stored = open_stored_file(self.path, "checkpoint")
         state, records = read_checkpoint(stored, self.place)
-        log.info("%5s  continues after epoch %d", name, records[-1]["epoch"])
+        log.info("%5s  continues after epoch %d", name, len(records))
         return state, [EpochRecord(**record) for record in records]
 
     def write(self, state, records):
