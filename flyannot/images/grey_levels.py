@@ -12,8 +12,8 @@ import numpy as np
 
 WHITE = 255.0
 CAMERA_BITS = (8, 10, 12, 14)  # bits of cameras whose numbers are stored in 16 bits
+_STRIP_PIXELS = 2**20  # pixels that are converted at once
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # Rec. 601
-_LUMA_OF_BYTES = np.array([19595, 38470, 7471], np.float32) / 2**16  # as Pillow has it
 
 # Optical density in red, green, blue: the direction of each, of any length.
 STAIN = (0.70, 0.67, 0.23)  # NBT/BCIP, blue-purple: hardly absorbs blue
@@ -46,8 +46,14 @@ def to_luma(pixels):
 
     Bytes are converted exactly as by Pillow's mode "L".
     """
-    if pixels.dtype == np.uint8:  # in float32 the sums are exact
-        return (pixels.astype(np.float32) @ _LUMA_OF_BYTES + np.float32(0.5)).astype(np.uint8)
+    if pixels.dtype == np.uint8:
+        from PIL import Image
+
+        grey = np.empty(pixels.shape[:2], np.uint8)
+        rows = max(1, _STRIP_PIXELS // pixels.shape[1])  # Pillow takes four bytes for a pixel
+        for top in range(0, len(pixels), rows):
+            grey[top : top + rows] = Image.fromarray(pixels[top : top + rows]).convert("L")
+        return grey
     return pixels @ LUMA
 
 

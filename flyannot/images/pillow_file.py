@@ -97,7 +97,9 @@ def _read(path, picture, bits):
     picture.load()
     orientation = _orientation(picture)
     if picture.mode in ("P", "PA"):
-        picture = picture.convert("RGBA" if picture.has_transparency_data else "RGB")
+        unpacked = picture.convert("RGBA" if picture.has_transparency_data else "RGB")
+        picture.close()  # else its own pixels stay in memory, too
+        picture = unpacked
     transparent = picture.info.get("transparency")
     if picture.mode == "L" and bits in (2, 4) and transparent is not None:
         transparent *= 255 // (2**bits - 1)  # Pillow scales the samples, and not this one

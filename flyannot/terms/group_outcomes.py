@@ -121,7 +121,8 @@ def read_scores(path):
     try:
         scores = read_json(path, what="scores", fix=fix)
         is_whole = isinstance(scores, dict) and "made_from" in scores and matches_own_digest(scores)
-        if is_whole and all(map(_has_one_shape, scores.get("evaluated", {}).values())):
+        evaluated = scores.get("evaluated", {}) if is_whole else None
+        if isinstance(evaluated, dict) and all(map(_has_one_shape, evaluated.values())):
             return scores
         raise InputError(f"{path} does not contain scores", fix=fix)
     except InputError:
@@ -135,12 +136,15 @@ def read_scores(path):
 
 def _has_one_shape(groups):
     """Return True if the columns of a stage range have equal lengths; otherwise they could fill memory."""
-    n = len(groups["group"])
-    n_terms = len(groups["term"])
-    columns = [groups[name] for name in ("truth", "yes", "value", "probability")]
-    of_terms = [*columns, groups["threshold"] or columns[0]]
-    of_groups = [*chain(*columns), groups["group_threshold"] or groups["group"]]
-    return {n_terms} == {*map(len, of_terms)} and {n} == {*map(len, of_groups)}
+    try:
+        n = len(groups["group"])
+        n_terms = len(groups["term"])
+        columns = [groups[name] for name in ("truth", "yes", "value", "probability")]
+        of_terms = [*columns, groups["threshold"] or columns[0]]
+        of_groups = [*chain(*columns), groups["group_threshold"] or groups["group"]]
+        return {n_terms} == {*map(len, of_terms)} and {n} == {*map(len, of_groups)}
+    except (KeyError, TypeError):  # a column is missing, or is no list
+        return False
 
 
 def _to_bits(column, observed):

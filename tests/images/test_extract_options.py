@@ -119,8 +119,8 @@ def test_every_file_is_whole_and_knows_what_was_described(made):
 
 
 def test_the_summary_counts_images_photographs_and_patches(made):
-    with open_stored_file(made.chain.descriptors) as stored:
-        n, n_kept = len(stored.read_array("4-6", "image")), len(stored.read_array("4-6", "descriptors"))
+    stored = open_stored_file(made.chain.descriptors)
+    n, n_kept = len(stored.read_array("4-6", "image")), len(stored.read_array("4-6", "descriptors"))
     images = f"{n} embryos on {len(made.images)} photographs" if made.name == "photographs" else f"{n} images"
     share = f"{n_kept:,} of {160 * n:,} patches kept ({n_kept / (160 * n):.0%})"
     assert made.summary.startswith(f"  4-6: {images}, {share}")
