@@ -24,7 +24,7 @@ def test_pool_checks_the_descriptors_once_however_many_tasks_there_are(chain, tm
         monkeypatch.setattr(parts, "IMAGES_PER_PART", per_part)
         checked.clear()
         load_encoder.cache_clear()
-        reading._check_file.cache_clear()
+        reading._checked.clear()
         out = tmp_path / f"{per_part}.h5"
         make(chain.task("features", out))
         inputs = [path for path in checked if tmp_path not in path.parents]

@@ -6,8 +6,8 @@ are read.
 """
 
 import os
-from contextlib import ExitStack, contextmanager, suppress
-from functools import lru_cache, partial
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from threading import local
@@ -32,6 +32,8 @@ from flyannot.files.hdf5.schema import (
 from flyannot.files.text_files import open_regular_file, recognise_file
 
 _BLOCK_BYTES = 1 << 22  # bytes that are read and checked at once
+_MOST_CHECKED = 256  # files whose checks are remembered
+_checked: dict = {}  # Path -> the StoredFile of the last check
 _HDF5_ERRORS = (OSError, RuntimeError, KeyError, ValueError)
 
 
@@ -56,7 +58,7 @@ class StoredFile:
         self._h5 = h5
         self._identity = identity
         self._kept = local()  # its `file` is the open file in a block of `keep_open`
-        self._of_images: dict = {}  # (stage range, "first" or "content") -> all rows
+        self._read: dict = {}  # (stage range, name of a dataset) -> all rows, by `read_once`
         self.path = path
         self.kind = header.kind
         self.digest = header.digest
@@ -254,9 +256,9 @@ class StoredFile:
     def read_once(self, stage_range, name):
         """Return all rows of a small dataset of a complete file, which are kept in memory."""
         key = stage_range, name
-        if key not in self._of_images:
-            self._of_images[key] = self.read_array(stage_range, name)
-        return self._of_images[key]
+        if key not in self._read:
+            self._read[key] = self.read_array(stage_range, name)
+        return self._read[key]
 
 
 @contextmanager
@@ -289,11 +291,12 @@ def open_stored_file(path, kind=None, digest=None):
     """
     path = Path(path)
     identity = _file_identity(path)
-    stored = None
-    with suppress(DataError, InputError):
-        stored = _check_file(path, None, identity)  # once, whatever kind is asked for
-    if stored is None or kind not in (None, stored.kind):
-        stored = _check_file(path, kind, identity)  # raises the error with a remedy for this kind
+    stored = _checked.get(path)
+    if stored is None or stored._identity != identity or kind not in (None, stored.kind):
+        stored = _check_file(path, kind, identity)
+        if len(_checked) >= _MOST_CHECKED:
+            _checked.clear()
+        _checked[path] = stored
     if digest is not None and stored.digest != digest:
         raise DataError(
             f"{path} was replaced while this ran: its digest is {stored.digest[:12]}, not {digest[:12]}",
@@ -302,9 +305,8 @@ def open_stored_file(path, kind=None, digest=None):
     return stored
 
 
-@lru_cache(maxsize=256)
 def _check_file(path, kind, identity):
-    """Open and check a file once, and return its `StoredFile`; the parameters are as in `_validate`."""
+    """Open and check a file, and return its `StoredFile`; the parameters are as in `_validate`."""
     _require_hdf5(path, kind)
     try:
         file = open_hdf5(path)
