@@ -12,7 +12,7 @@ import numpy as np
 
 WHITE = 255.0
 CAMERA_BITS = (8, 10, 12, 14)  # bits of cameras whose numbers are stored in 16 bits
-_STRIP_PIXELS = 2**20  # pixels that are converted at once
+STRIP_PIXELS = 2**20  # pixels of a large picture that are converted at once
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # Rec. 601
 
 # Optical density in red, green, blue: the direction of each, of any length.
@@ -50,7 +50,7 @@ def to_luma(pixels):
         from PIL import Image
 
         grey = np.empty(pixels.shape[:2], np.uint8)
-        rows = max(1, _STRIP_PIXELS // pixels.shape[1])  # Pillow takes four bytes for a pixel
+        rows = max(1, STRIP_PIXELS // pixels.shape[1])  # Pillow takes four bytes for a pixel
         for top in range(0, len(pixels), rows):
             grey[top : top + rows] = Image.fromarray(pixels[top : top + rows]).convert("L")
         return grey

@@ -6,12 +6,11 @@ the same picture for every file format and for every library that unpacks one.
 
 import numpy as np
 
-from flyannot.images.grey_levels import WHITE, guess_white_level, stated_white_level
+from flyannot.images.grey_levels import STRIP_PIXELS, WHITE, guess_white_level, stated_white_level
 from flyannot.images.scene import N_COLOURS
 from flyannot.images.unreadable import unknown_pixel_type_error, unreadable_image_error
 
 MAX_FLOAT_PIXELS = 12_000_000  # larger pictures of more than 8 bits are rounded to 8 bits, to save memory
-_STRIP_PIXELS = 2**20  # pixels of a large picture that are converted at once
 _MOST_OF_UNIT_RANGE = 2.0  # the largest float of a picture from 0 to 1 that interpolation took past 1
 _KNOWN_KINDS = "buif"  # of NumPy's types: bool, whole numbers, floats
 # Whether an orientation is turned upright by transposing, by reversing rows, and by reversing columns.
@@ -45,10 +44,10 @@ def normalise(path, plane):
     white = _white_level(path, plane, slice(N_COLOURS[plane.colours]))
     opaque = _white_level(path, plane, slice(-1, None)) if plane.alpha else 1.0
     width, height = _size(plane.samples)
-    if width * height <= _STRIP_PIXELS:
+    if width * height <= STRIP_PIXELS:
         return _upright(_to_255(plane, white, opaque), plane.orientation)
     picture = None
-    step = max(1, _STRIP_PIXELS // width)
+    step = max(1, STRIP_PIXELS // width)
     for top in range(0, height, step):
         rows = plane._replace(samples=_crop_rows(plane.samples, top, top + step))
         strip = _to_255(rows, white, opaque)

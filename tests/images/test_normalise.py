@@ -34,7 +34,7 @@ def bytes_of(samples):
 @pytest.mark.parametrize("strip_px", [2**20, 3])
 @pytest.mark.parametrize("orientation", STORED)
 def test_a_picture_is_turned_upright_also_in_strips(orientation, strip_px, monkeypatch):
-    monkeypatch.setattr(module, "_STRIP_PIXELS", strip_px)
+    monkeypatch.setattr(module, "STRIP_PIXELS", strip_px)
     stored = bytes_of(STORED[orientation])
     assert shown(stored, orientation=orientation).tolist() == SHOWN
     colours = shown(np.stack([stored, 2 * stored, 3 * stored], axis=2), "rgb", orientation=orientation)
@@ -115,7 +115,7 @@ def test_samples_beyond_those_that_are_needed_are_left_out():
 
 def test_a_deep_picture_of_very_many_pixels_is_rounded(monkeypatch):
     deep = np.full((4, 3), 300, np.uint16)
-    monkeypatch.setattr(module, "_STRIP_PIXELS", 5)
+    monkeypatch.setattr(module, "STRIP_PIXELS", 5)
     for most, dtype, level in ((12, np.float32, 300 * 255 / 1023), (11, np.uint8, 75)):
         monkeypatch.setattr(module, "MAX_FLOAT_PIXELS", most)
         found = shown(deep)

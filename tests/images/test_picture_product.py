@@ -74,7 +74,7 @@ def choose_cases(container, colour):
 def test_a_picture_is_the_same_in_every_file_that_can_hold_it(container, colour, tmp_path, monkeypatch):
     """Every second one is taken in strips, as a large one is."""
     for number, case in enumerate(choose_cases(container, colour)):
-        monkeypatch.setattr(normalise, "_STRIP_PIXELS", (2**20, 100)[number % 2])
+        monkeypatch.setattr(normalise, "STRIP_PIXELS", (2**20, 100)[number % 2])
         check_case(case, tmp_path)
 
 
