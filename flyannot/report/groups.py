@@ -6,7 +6,7 @@ marks the 5% of curated answers that cross-validation contradicts most strongly.
 not marked.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -176,8 +176,9 @@ class RunGroups:
         self._indexes = dict(zip(ranges, map_ordered(partial(PatternIndex, run), ranges)))
         self._maps = {s: ContributionMapper(run, s) for s in ranges}
         members = [(shown, g) for shown in run.shown_groups for g in range(len(shown.groups))]
-        self._members = sorted(members, key=lambda one: one[0].groups.name[one[1]])
-        self._members.sort(key=lambda one: ranges.index(one[0].stage_range))
+        self._members = sorted(
+            members, key=lambda one: (ranges.index(one[0].stage_range), one[0].groups.name[one[1]])
+        )
 
     def __len__(self):
         return len(self._members)
@@ -200,12 +201,22 @@ class RunGroups:
         index = self._indexes[s]
         nearest, alike = index.find(name, own)
         unlikeness = predicted.known_unlikeness(g) if predicted else None
-        of_group = s, name, gene, fbgn, is_annotated, images, terms, nearest, alike
-        place = index.places.get(name)
-        is_partly = (self._annotations.gene_id(gene, fbgn), s) in self._annotations.known_only
-        unusual = index.unusualness(name, nearest, unlikeness)
-        unlike = None if predicted else index.review_distances.get(name, 0.0)
-        return GroupEntry(*of_group, index.typical_image(name), place, is_partly, unusual, unlike)
+        return GroupEntry(
+            s,
+            name,
+            gene,
+            fbgn,
+            annotated=is_annotated,
+            images=images,
+            terms=terms,
+            nearest=nearest,
+            alike=alike,
+            typical=index.typical_image(name),
+            place=index.places.get(name),
+            is_partly=(self._annotations.gene_id(gene, fbgn), s) in self._annotations.known_only,
+            unusual=index.unusualness(name, nearest, unlikeness),
+            unlike=None if predicted else index.review_distances.get(name, 0.0),
+        )
 
     def _image_entry(self, shown, i):
         """Build the ImageEntry of the i-th image of some ShownGroups."""
@@ -228,8 +239,7 @@ class RunGroups:
         learned = [answer.term for answer in answers]
         unknown = learned if curated is None else self._annotations.unknown_terms(*gene, learned, fbgn)
         said = {term: YES if term in curated else NO for term in learned if term not in unknown}
-        for answer in answers:
-            answer.curated = said.get(answer.term, "")
+        answers = [replace(answer, curated=said.get(answer.term, "")) for answer in answers]
         answers += [Answer(term=term, curated=YES) for term in sorted((curated or set()) - {*learned})]
         plain = list(map(DisplayedAnswer, answers))
         gene_id = self._annotations.gene_id(shown.groups.gene[g], fbgn)

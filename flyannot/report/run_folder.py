@@ -222,8 +222,17 @@ def open_run(folder, curated=None, model=None):
     else:
         notes.append("The run has no curated terms.")
         annotations = Annotations({}, {})
-    run = Run(folder, files, scores, others, annotations, pictures, notes, named)
-    return replace(run, curated=curated or learned)
+    return Run(
+        folder,
+        files,
+        scores,
+        others,
+        annotations,
+        pictures,
+        notes,
+        data_set_name=named,
+        curated=curated or learned,
+    )
 
 
 def _open_model(predictions, path):
