@@ -18,6 +18,7 @@ _LEAST_STEP = 6.0  # grey levels between background and embryo
 _NOISE_STEP = 4.0  # the same, in standard deviations of the background
 _MOST_NOISE = 5.0  # grey levels, the standard deviation of a plain background; below 1 for embryos
 _CURVED_NOISE = 3.0  # grey levels, the noise above which the background may be curved
+_LEAST_RATIO = 1e-10  # of the variances along which a surface is fitted to the border
 _SLOPE = 30.0  # grey levels by which the background may differ from its median
 _CLOSED = 0.015  # half the width of the gaps that are closed, relative to the longest side
 _OPENED = 0.02  # half the width of the bumps that are removed
@@ -128,12 +129,12 @@ def foreground_mask(off, noise, close_px, open_px):
     return opened[margin:-margin, margin:-margin] > 0
 
 
-def find_outline(grey):
-    """Return the pixels inside the outline of an embryo, in a copy of half the size.
+def find_outline(picture):
+    """Return the pixels inside the outline of an embryo, in a copy of half the size, as a bool array.
 
-    `grey` is an array (height, width).  All pixels are True if no embryo is found.
+    `picture` is an array (height, width) or (height, width, 3).  All pixels are True if no embryo is found.
     """
-    small = resize_image(grey, (grey.shape[1] // 2, grey.shape[0] // 2))
+    small = to_grey(resize_image(picture, (picture.shape[1] // 2, picture.shape[0] // 2)))
     mask = foreground_mask(*off_background(small), _GAP_PX, _GAP_PX)
     parts, areas = label_connected_parts(mask)
     is_found = areas.max(initial=0) >= _LEAST_OUTLINED * mask.size
@@ -185,7 +186,8 @@ def _off_surface(grey, n_terms):
     levels = border_values(grey)
     kept = np.abs(levels - _median(levels)) <= _SLOPE
     for _ in range(3):
-        fit = np.linalg.lstsq(border[kept], levels[kept], rcond=None)[0]
+        some = border[kept]  # of three or six columns: their normal equations are solved much sooner
+        fit = np.linalg.lstsq(some.T @ some, some.T @ levels[kept], rcond=_LEAST_RATIO)[0]
         off = np.abs(levels - border @ fit)
         before = kept
         kept = off <= max(_LEAST_STEP, 3 * _median(off))

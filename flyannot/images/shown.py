@@ -6,7 +6,6 @@ import numpy as np
 
 from flyannot.files.hdf5.pictures import ShownPicture
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.grey_levels import to_grey
 from flyannot.images.image_file import explain_decoding_errors
 from flyannot.images.registration import find_outline
 from flyannot.images.unreadable import unreadable_image_error
@@ -22,7 +21,7 @@ def draw_shown(view):
 
 def find_shown_outline(view):
     """Return the pixels inside the outline of the embryo of an EmbryoView, a bool array."""
-    return find_outline(to_grey(view.shown))
+    return find_outline(view.shown)
 
 
 def encode_jpeg(pixels):
@@ -30,7 +29,7 @@ def encode_jpeg(pixels):
     from PIL import Image
 
     file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "JPEG", quality=_QUALITY, optimize=True)
+    Image.fromarray(pixels).save(file, "JPEG", quality=_QUALITY)
     return file.getvalue()
 
 
