@@ -371,7 +371,7 @@ def _csv_rows(path, required):
     named = _SEPARATOR_LINE.fullmatch(head[0].strip(" \r\n")) if head else None
     separator = named[1] if named else _find_separator(head, required)
     lines = chain(head, lines)
-    _, first, _ = next(parse_csv_rows(head[:1], separator), (0, [], ""))
+    _, first, _ = next(parse_csv_rows(head, separator), (0, [], ""))
     if len(first) == 1 and separator in first[0] and _has_columns(first[0].split(separator), required):
         # Excel writes each row of a file with another separator than its own as one quoted cell.
         lines = ("".join(cells) for _, cells, _ in parse_csv_rows(lines, separator))

@@ -6,6 +6,7 @@ from flyannot.terms.options import BALANCED
 
 _MOST_STEPS = 100  # of Newton's method; 5 to 10 are usual
 _LEAST_CURVATURE = 1e-12  # is added to the curvature of the loss
+_PART = 1e-4  # of the gain that a step promises; a step that gains less is halved
 _LEAST_GAIN = 1e-14  # of a step, in the loss of all groups
 
 
@@ -44,9 +45,11 @@ def fit_platt(values, truth):
         gradient = terms @ (probability - target)
         hessian = (terms * (probability * (1 - probability))) @ terms.T
         step = np.linalg.solve(hessian + _LEAST_CURVATURE * np.eye(2), gradient)
-        before, gain = loss(parameters), gradient @ step
-        while gain > _LEAST_GAIN and loss(parameters - step) > before - gain / 1e4:
-            step, gain = step / 2, gain / 2
+        before = loss(parameters)
+        gain = gradient @ step
+        while gain > _LEAST_GAIN and loss(parameters - step) > before - _PART * gain:
+            step /= 2
+            gain /= 2
         if gain <= _LEAST_GAIN:
             break
         parameters = parameters - step
@@ -76,15 +79,13 @@ def choose_threshold(values, truth, at=BALANCED):
     n_found = _counts_from(np.bincount(inverse, truth, len(cuts)))
     n_answered = _counts_from(np.bincount(inverse))
     if at == BALANCED:
-        n_alarms = n_answered - n_found
         # J of answering yes from cuts[k] on, times the two class sizes: integers, so that ties are exact
-        J = n_found * n_alarms[0] - n_alarms * n_found[0]
+        J = n_found * n_answered[0] - n_answered * n_found[0]
         k = len(cuts) - int(np.argmax(J[::-1]))
     elif at[0] == "sensitivity":
         k = int(np.flatnonzero(n_found >= at[1] * n_found[0] - 1e-9).max())
     else:
-        precise = np.flatnonzero((n_answered > 0) & (n_found >= at[1] * n_answered - 1e-9))
-        k = int(precise.min()) if len(precise) else len(cuts)
+        k = int(np.flatnonzero(n_found >= at[1] * n_answered - 1e-9).min())
     if k == len(cuts):
         return float(cuts[-1])
     below = cuts[k - 1] if k else min(cuts[0] - 1.0, np.nextafter(cuts[0], -np.inf))

@@ -41,6 +41,7 @@ DRESSES = {
     "spaces that do not break": "image\u00a0,gene,stage_range\na.png\u00a0,Dl,4-6\n",
     "bars": "image|gene|stage_range\na.png|Dl|4-6\n",
     "the separator named": "sep=;\nimage;gene;stage_range\na.png;Dl;4-6\n",
+    "an unusual separator named": "sep=^\nimage^gene^stage_range\na.png^Dl^4-6\n",
     "the separator named in quotes": '"sep=;"\r\nimage;gene;stage_range\r\na.png;Dl;4-6\r\n',
     "blank lines above": "\n,,\nimage,gene,stage_range\na.png,Dl,4-6\n",
     "a title above": "My embryos\n\nimage,gene,stage_range\na.png,Dl,4-6\n",

@@ -31,6 +31,12 @@ def bytes_of(samples):
     return np.array(samples, np.uint8)
 
 
+def test_a_palette_is_looked_up_also_beside_samples_that_mean_nothing():
+    palette = bytes_of([[1, 2, 3], [4, 5, 6]])
+    beside = np.dstack([bytes_of([[1, 0]]), bytes_of([[9, 9]])])
+    assert shown(beside, "palette", palette=palette).tolist() == [[[4, 5, 6], [1, 2, 3]]]
+
+
 @pytest.mark.parametrize("strip_px", [2**20, 3])
 @pytest.mark.parametrize("orientation", STORED)
 def test_a_picture_is_turned_upright_also_in_strips(orientation, strip_px, monkeypatch):

@@ -33,10 +33,11 @@ def rated(image):
     return RatedEmbryo(read_picture(getattr(image, "address", image)))
 
 
-def write_table(folder, images, stage_range):
-    """Write an images.csv that gives all images one text as their stage range."""
+def write_table(folder, images, stage_range, known=()):
+    """Write an images.csv that gives all images one text as their stage range, but those that are known."""
     folder.mkdir(exist_ok=True)
     rows = [{"image": i.file, "gene": i.gene, "stage_range": stage_range} for i in images]
+    rows += [{"image": i.file, "gene": i.gene, "stage_range": i.stage_range} for i in known]
     write_images_csv(folder / "images.csv", rows)
     return folder
 
@@ -75,16 +76,18 @@ def test_a_stage_range_is_contradicted_if_another_has_a_hundred_times_its_odds()
 
 
 def test_stage_ranges_are_guessed_only_if_asked_and_marked(photographs, tmp_path, flyannot):
-    folder = write_table(tmp_path / "set", photographs, "?")
+    folder = write_table(tmp_path / "set", photographs[1:], "?", known=photographs[:1])
     out = tmp_path / "d.h5"
-    assert "--guess-stages" in flyannot("extract F -o O", F=folder, O=out, code=2).err
+    assert "--guess-stages" in flyannot("extract F -o O", F=folder, O=tmp_path / "known.h5").err
     flyannot("extract F -o O --guess-stages", F=folder, O=out, code=0)
     stored = open_stored_file(out)
     guessed = {name: s for s in stored.stage_ranges for name in stored.read_array(s, "image")}
     said = [text for s in stored.stage_ranges for text in stored.read_array(s, "quality_warnings")]
     assert guessed == {i.file: rated(i).guess_stage_range() for i in photographs}
-    assert sorted(said) == sorted(f"stage range guessed: {s}" for s in guessed.values())
-    assert sum(guessed[i.file] == i.stage_range for i in photographs) >= 5  # it learned from these pictures
+    del guessed[photographs[0].file]
+    assert sorted(filter(None, said)) == sorted(f"stage range guessed: {s}" for s in guessed.values())
+    assert "stage model" in stored.inputs, "the guesses depend on it"
+    assert sum(guessed[i.file] == i.stage_range for i in photographs[1:]) >= 4  # it knows these pictures
 
 
 def test_a_picture_without_a_guess_is_skipped_with_its_reason_and_named_on_the_page(

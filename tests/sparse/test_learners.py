@@ -1,6 +1,7 @@
 """Laws of every learner of the table, with its own options and from the command line."""
 
 import json
+import time
 from dataclasses import fields
 
 import numpy as np
@@ -90,12 +91,21 @@ def test_planted_atoms_are_recovered(way, rng):
     assert (likeness > 0.95).sum() >= 11
 
 
+def test_first_atoms_are_samples_in_which_what_is_missing_or_must_not_be_negative_is_zero(rng):
+    X = np.array([[3.0, -4.0, 0.5], [0.0, np.nan, 2.0], [0.0, 0.0, 0.0], [-3.0, 4.0, -0.5]])
+    found = random_patches(X[:3], 2, rng), random_patches(X, 3, rng, positive=True)
+    wanted = [[3, -4, 0.5], [0, 0, 1]], [[3, 0, 0.5], [0, 0, 1], [0, 1, 0]]
+    for D, rows in zip(found, wanted):
+        np.testing.assert_allclose(sorted(D.tolist()), sorted(unit_rows(np.array(rows)).tolist()))
+
+
 @EVERY_WAY
 @BOTH_TYPES
 def test_atoms_stay_in_the_unit_ball_and_feel_it(way, dtype, rng):
     X, D = samples_and_atoms(300, rng, dtype)
-    learner = make(way, D, len(X))
-    for _ in learn_dictionary(3 * X, learner, n_epochs=3, rng=rng):
+    learner, began = make(way, D, len(X)), time.perf_counter()
+    for record in learn_dictionary(3 * X, learner, n_epochs=3, rng=rng):
+        assert 0 < record.seconds <= time.perf_counter() - began
         norms = np.linalg.norm(np.asarray(learner.D, np.float64), axis=1)
         assert norms.max() <= 1 + (2e-6 if dtype == np.float32 else 1e-12)
         assert norms.max() > 0.999

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from flyannot.terms.calibration import choose_threshold, fit_platt
 from flyannot.terms.options import BALANCED
@@ -16,6 +17,23 @@ def test_calibration_is_monotone_and_right_on_average(rng):
     assert (1 / (1 + np.exp(-(slope * values + offset)))).mean() == pytest.approx(truth.mean(), abs=1e-3)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_calibration_has_the_least_loss_of_any_also_for_values_with_long_tails(seed):
+    """SciPy's minimiser is the slow twin; a plain step of Newton's method would go too far."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(60) < (1, 2, 7, 30)[seed % 4]
+    values = np.exp(3 * rng.normal(size=60)) + 1000 * truth * (seed < 4) + truth
+    target = np.where(truth, (truth.sum() + 1) / (truth.sum() + 2), 1 / ((~truth).sum() + 2))
+    X = np.stack([values / values.std(), np.ones(60)])
+
+    def loss(parameters):
+        return (np.logaddexp(0, parameters @ X) - target * (parameters @ X)).sum()
+
+    least = minimize(loss, [0, 0], bounds=[(0, None), (None, None)], method="Nelder-Mead", tol=1e-10)
+    slope, offset = fit_platt(values, truth)
+    assert loss(np.array([slope * values.std(), offset])) <= least.fun + 1e-9
+
+
 def test_calibration_of_misleading_separable_or_constant_values_stays_finite():
     truth = np.array([True] * 2 + [False] * 8)
     assert fit_platt(np.where(truth, -1.0, 1.0), truth)[0] == 0
@@ -23,6 +41,8 @@ def test_calibration_of_misleading_separable_or_constant_values_stays_finite():
     # the two targets of Platt, 3/4 and 1/10, are met exactly
     assert 1 / (1 + np.exp(-(slope + offset))) == pytest.approx(3 / 4, abs=1e-4)
     assert 1 / (1 + np.exp(slope - offset)) == pytest.approx(1 / 10, abs=1e-4)
+    slope, offset = fit_platt(np.where(np.arange(200) < 7, 1.0, -1.0), np.arange(200) < 7)  # 8/9, 1/195
+    assert (slope + offset, slope - offset) == pytest.approx((np.log(8), np.log(194)))
     slope, offset = fit_platt(np.full(10, 3.0), truth)
     assert 1 / (1 + np.exp(-(3 * slope + offset))) == pytest.approx((2 * 3 / 4 + 8 / 10) / 10, abs=1e-6)
 

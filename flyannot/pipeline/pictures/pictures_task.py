@@ -103,7 +103,7 @@ class PicturesTask(PartsTask):
         """Return the list of PictureParts of a share (I, N) of the output; None for all."""
         others = [task.parts(share) for task in self.also]
         mine = list(map(self._build_part, select_share(cut_into_parts(self._clusters), share)))
-        return [replace(part, also=tuple(more)) for part, *more in zip(mine, *others, strict=True)]
+        return [replace(part, also=tuple(more)) for part, *more in zip(mine, *others)]
 
     def _build_part(self, images):
         """Build the PicturePart of some images."""
@@ -215,8 +215,9 @@ def make_picture_part(part):
         place = {image.name: i for i, image in enumerate(part.images)}
         read = iter(digests)
         digests = [known[image].digest if image in known else next(read) for image in part.images]
-        taken[0].rows.extend(known.values())
-        taken[0].rows.sort(key=lambda row: place[row.image.name])
+        (mine,) = taken
+        mine.rows.extend(known.values())
+        mine.rows.sort(key=lambda row: place[row.image.name])
     for one, of_use in zip(parts, taken):
         _write_part(one.with_digests(digests), of_use)
     return len(part.images)
