@@ -1,15 +1,16 @@
 """Corrections: verdicts of curators on single terms, and how they change annotations.
 
 A verdict is on one term of one gene in one stage range: accept (the gene has it), reject or unsure.  If a
-curator gave several, the last one counts.  If curators disagree, the term is unsure until a row decides
-it, whatever the dates.  Such a row names the curators in its column `decides`, and counts for each of
-them.
+curator gave several, the last one counts, also within a day.  If curators disagree, the term is unsure until
+a row decides it, whatever the dates.  Such a row names the curators in its column `decides`, and counts for
+each of them.
 """
 
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, fields, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+from operator import attrgetter
 from pathlib import Path
 
 from flyannot.base.dates import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spreadsheet_date
@@ -23,7 +24,7 @@ from flyannot.files.tables import format_table
 
 ACCEPT, REJECT, UNSURE = VERDICTS = ("accept", "reject", "unsure")
 _REQUIRED = ("gene", "stage_range", "term", "verdict", "date")
-_OPTIONAL = ("fbgn", "curator", "note", "probability", "model_digest", "decides")
+_MOMENT = re.compile(r"[12]\d{3}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})", re.ASCII)
 _ISO_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ].*)?", re.ASCII)
 _DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?: .*)?", re.ASCII)  # 30.01.2026, 1/30/2026
 _DATE_WITH_NAME = re.compile(r"\d{1,2}\.?[-./ ][^\W\d_]+\.?[-./ ](\d{4}|\d{2})")  # 30-Jan-2026
@@ -33,7 +34,8 @@ _DATE_WITH_NAME = re.compile(r"\d{1,2}\.?[-./ ][^\W\d_]+\.?[-./ ](\d{4}|\d{2})")
 class Correction:
     """One row of a table of corrections: the verdict of a curator on one term of one gene.
 
-    `date` is year-month-day. Unknown texts are "".
+    `date` is year-month-day, and may also have a time with its offset from UTC. Unknown texts are "".
+    The column of a field whose name ends in "_", such as `with_`, is named without it.
     """
 
     gene: str
@@ -47,12 +49,28 @@ class Correction:
     probability: str = ""
     model_digest: str = ""
     decides: str = ""  # curators, separated by semicolons
+    chance: str = ""  # the probability with which the page drew the term; "" if it was chosen
+    finished: str = ""  # "yes" if the curator has judged the gene whole in this stage range
+    with_: str = ""  # the number of verdicts that one action gave together
     where: str = field(default="", compare=False)  # table and line of the row
 
     @property
     def key(self):
         """The gene identifier, stage range and term of the verdict."""
         return self.fbgn or self.gene, self.stage_range, self.term
+
+    @property
+    def moment(self):
+        """The date as a text that sorts by time: in UTC, or the day alone if it has no time."""
+        is_day = len(self.date) == len("2026-01-31")
+        return self.date if is_day else datetime.fromisoformat(self.date).astimezone(UTC).isoformat()
+
+    def precedes(self, other):
+        """Return True if the verdict is surely earlier than the verdict of another Correction.
+
+        Only the days are compared if one of the two has no time.
+        """
+        return self.moment[: len(other.moment)] < other.moment[: len(self.moment)]
 
     @property
     def description(self):
@@ -65,7 +83,9 @@ class Correction:
         return [name for part in self.decides.split(";") if (name := " ".join(part.split()))]
 
 
-COLUMNS = tuple(column.name for column in fields(Correction) if column.compare)
+COLUMNS = tuple(column.name.rstrip("_") for column in fields(Correction) if column.compare)
+_OPTIONAL = tuple(name for name in COLUMNS if name not in _REQUIRED)
+_cells = attrgetter(*(column.name for column in fields(Correction) if column.compare))
 
 
 def read_corrections(paths, columns=None):
@@ -105,7 +125,7 @@ def read_corrections(paths, columns=None):
 def format_corrections(corrections):
     """Format a table of corrections, sorted by stage range, gene and term."""
     ordered = sorted(corrections, key=lambda c: (STAGE_RANGES.index(c.stage_range), *c.key))
-    return format_table(COLUMNS, ([getattr(c, name) for name in COLUMNS] for c in ordered))
+    return format_table(COLUMNS, map(_cells, ordered))
 
 
 def _read_table(path, curator, columns):
@@ -127,14 +147,16 @@ def _read_table(path, curator, columns):
             raise InputError(f'{row["where"]}, column "curator": empty', fix="write who decided")
         row["curator"] = " ".join(row["curator"].replace(";", ",").split())
         if row["curator"]:  # otherwise the row waits for a decision
-            corrections.append(Correction(**row))
+            corrections.append(Correction(*map(row.__getitem__, (*COLUMNS, "where"))))
     if not corrections:
         raise InputError(f"{path} has no verdict", fix="add one row per gene, stage range and term")
     return corrections
 
 
 def _iso_date(text, where):
-    """Return a date as year-month-day; the text may be any date of a spreadsheet, and may also have a time.
+    """Return a date as year-month-day, with its time if the text has one with an offset from UTC.
+
+    The text may be any date of a spreadsheet.
 
     where : beginning of the message of the error
 
@@ -146,6 +168,7 @@ def _iso_date(text, where):
     try:
         days = _possible_dates(text)
         day = days[0]
+        moment = datetime.fromisoformat(text) if _MOMENT.fullmatch(text) else None
     except (ValueError, IndexError):
         raise InputError(
             f'{where}: "{text}" is no date such as 2026-01-31',
@@ -160,7 +183,7 @@ def _iso_date(text, where):
             f'{where}: "{text}" is in the future',
             fix="correct the date: otherwise later verdicts could not replace it",
         )
-    return day.isoformat()
+    return moment.isoformat(timespec="seconds") if moment else day.isoformat()
 
 
 def _possible_dates(text):
@@ -168,10 +191,9 @@ def _possible_dates(text):
 
     In dates with points, the day comes first.  In other dates of numbers, the month may come first.
     """
-    if match := _ISO_DATE.fullmatch(text):
-        return [date.fromisoformat(match[1])]
-    if serial := parse_serial_date(text):
-        return [date.fromisoformat(serial)]
+    match = _ISO_DATE.fullmatch(text)
+    if iso := match[1] if match else parse_serial_date(text):
+        return [date.fromisoformat(iso)]
     if match := _DATE_WITH_NAME.fullmatch(text):
         month_and_day = parse_spreadsheet_date(text)
         return [date(_full_year(match[1]), *month_and_day)] if month_and_day else []
@@ -223,10 +245,10 @@ def settle_verdicts(corrections):
 
 
 def _settle_rows(rows):
-    rows = sorted(set(rows), key=_sort_key)
+    rows = sorted(set(rows), key=lambda row: (row.moment, bool(row.decides), row.curator, *_cells(row)))
     own = _latest_verdicts(row for row in rows if not row.decides)
     decisions = _latest_verdicts(row for row in rows if row.decides)
-    later = {c: last for c, last in decisions.items() if c not in own or last[0].date >= own[c][0].date}
+    later = {c: of for c, of in decisions.items() if c not in own or not of[-1].precedes(own[c][-1])}
     stands = own | later
     kept = {row for last in (*own.values(), *decisions.values()) for row in last}
     standing = [row for row in rows if any(row in last for last in stands.values())]
@@ -240,20 +262,17 @@ def _settle_rows(rows):
 
 
 def _latest_verdicts(rows):
-    """Return for each curator the Corrections of the last day that count for the curator, as a dict.
+    """Return for each curator the last Corrections that count for the curator, as a dict.
 
-    There is at most one for each verdict.  A decision counts for all curators that it names.
+    There are several if they have one moment, or one day and not all a time.  A decision counts for all
+    curators that it names.
     """
     last = {}
     for row in rows:  # they are sorted, so that the order of tables does not matter
         for curator in {row.curator, *row.decided_curators}:
-            others = (r for r in last.get(curator, ()) if r.date == row.date and r.verdict != row.verdict)
-            last[curator] = [*others, row]
+            others = (r for r in last.get(curator, ()) if not r.precedes(row))
+            last[curator] = [*(r for r in others if (r.moment, r.verdict) != (row.moment, row.verdict)), row]
     return last
-
-
-def _sort_key(row):
-    return row.date, bool(row.decides), row.curator, *(getattr(row, name) for name in COLUMNS)
 
 
 _COUNTED = {  # kind of change -> words after its count
@@ -377,7 +396,7 @@ def _latest_days(dates, table):
     """
     days: dict = {}
     for key, text in dates.items():
-        day = _iso_date(text, f'{table}, column "date"')
+        day = _iso_date(text, f'{table}, column "date"')[:10]
         for place in (key, key[:2]):
             days[place] = max(day, days.get(place, ""))
     return days
@@ -395,7 +414,7 @@ def _classify_change(settled, day, *, is_new, has):
     """
     verdict = settled.correction.verdict
     says_otherwise = not is_new and verdict == (REJECT if has else ACCEPT)
-    if says_otherwise and day > settled.correction.date:
+    if says_otherwise and day > settled.correction.date[:10]:
         return "older"
     if verdict == UNSURE:
         return "contested" if settled.is_contested else "unsure"

@@ -123,12 +123,14 @@ class ImageEntry:
     view : str, lateral, dorsal or ventral; "" if unknown
     shown : ShownPicture; None if it is missing
     quality_warnings : tuple of QualityWarning
+    digest : str, digest of its picture file; "" if unknown
     """
 
     name: str
     view: str = ""
     shown: ShownPicture | None = None
     quality_warnings: tuple = ()
+    digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -220,8 +222,11 @@ class RunGroups:
 
     def _image_entry(self, shown, i):
         """Build the ImageEntry of the i-th image of some ShownGroups."""
-        name, view, warnings = (shown.columns[n][i] for n in ("image", "view", "quality_warnings"))
-        return ImageEntry(name, view, self._pictures.find(shown.stage_range, shown.columns, i), warnings)
+        picture = self._pictures.find(shown.stage_range, shown.columns, i)
+        name, view, *rest = (
+            shown.columns[n][i] for n in ("image", "view", "quality_warnings", "picture_digest")
+        )
+        return ImageEntry(name, view, picture, *rest)
 
     def _list_terms(self, shown, g, images):
         """Return the DisplayedAnswers about one group: of the model, and of curators on unknown terms.

@@ -26,6 +26,7 @@ from markupsafe import Markup
 
 from flyannot import __version__
 from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.curation.corrections import COLUMNS
 from flyannot.dataset.table_warnings import bdgp_terms, bdgp_vocabulary
 from flyannot.files.atomic_file import explain_write_errors, write_text
 from flyannot.files.digest import json_digest
@@ -61,15 +62,13 @@ _SOURCE = re.compile(r'src="((?:image|map)-[\d-]+\.jpg)"')  # in text from a tab
 
 @dataclass(frozen=True)
 class ReviewSettings:
-    """Data that the script of the page needs to store the verdicts of curators in the browser.
+    """Data that the script of the page needs to take the verdicts of curators.
 
-    data_set : str, the name under which the browser stores verdicts, common to all pages on that data set
     model_digest : str, digest of the model whose probabilities the page shows, "" for none
     vocabulary : dict from each term that a curator may add to a list of indices of its stage ranges; the
         list is empty if the stage ranges are unknown
     """
 
-    data_set: str = ""
     model_digest: str = ""
     vocabulary: Mapping[str, list] = field(default_factory=dict)
 
@@ -272,7 +271,7 @@ def build_review(run):
         vocabulary[term].append(STAGE_RANGES.index(s))
     predictions = run.files.get("predictions")
     digests = predictions.inputs.get("model", []) if predictions else []
-    return ReviewSettings(run.data_set_name, "".join(digests[:1]), vocabulary)
+    return ReviewSettings("".join(digests[:1]), vocabulary)
 
 
 def _render_page(page, embedded, index):
@@ -357,7 +356,7 @@ def _build_index(groups, sheets, page):
         "cells": [STANDARD_PX[0] // CELL_PX, STANDARD_PX[1] // CELL_PX],
         "ids": {key: link[0] for key, link in page.ids.terms.items()},
         "stageIds": page.ids.stages,
-        "review": asdict(page.review),
+        "review": asdict(page.review) | {"columns": COLUMNS},
         "groups": groups,
     }
 
@@ -366,7 +365,7 @@ def _summarise(entry):
     """Return a dict with what the list of genes shows of a GroupEntry.
 
     `terms` has its terms that are not absent. `no` has absent terms that are in a review list or have a
-    changed answer.
+    changed answer. `pictures` is a digest of its pictures, by which the browser keeps its verdicts.
     """
     shown = [one for one in entry.terms if one.status != ABSENT]
     asked = [one for one in entry.terms if one.status == ABSENT and (one.review.queue or one.answer.change)]
@@ -376,6 +375,7 @@ def _summarise(entry):
         "fbgn": entry.fbgn,
         "name": entry.name,
         "images": len(entry.images),
+        "pictures": json_digest(sorted(one.digest or one.name for one in entry.images))[:16],
         "annotated": PARTLY if entry.is_partly else int(entry.annotated),
         "check": sum(bool(image.quality_warnings) for image in entry.images),
         "lies": sum(any(w.kind in _LIES_WRONG for w in image.quality_warnings) for image in entry.images),

@@ -21,7 +21,6 @@ from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.inputs import require_known_chain
 from flyannot.pipeline.pictures.stored_pictures import StoredPictures, open_pictures
-from flyannot.pipeline.runs.configuration import read_record
 from flyannot.pipeline.runs.learned_tables import find_run_terms, list_table_images
 from flyannot.report.templates import render
 from flyannot.terms.answers import GroupPredictions, group_answers, read_group_predictions
@@ -86,8 +85,6 @@ class Run:
     annotations : Annotations, empty if there are none
     pictures : StoredPictures, the pictures of the images in predictions and features
     notes : list of sentences on what is missing
-    data_set_name : str, name of the data set folder in the record of the run; otherwise of the folder that
-        the user named; otherwise of the output folder
     is_single : bool, True for a single predictions file, with its model if that is found
     curated : CuratedTerms of the tables of the data set, or of their copies; None if unknown
     """
@@ -99,7 +96,6 @@ class Run:
     annotations: Annotations = Annotations({}, {})
     pictures: StoredPictures = StoredPictures()
     notes: list = field(default_factory=list)
-    data_set_name: str = ""
     is_single: bool = False
     curated: CuratedTerms | None = None
 
@@ -190,8 +186,7 @@ def open_run(folder, curated=None, model=None):
         predictions = open_stored_file(folder, "predictions")
         pictures = open_pictures(predictions)
         files = {"predictions": predictions} | _open_model(predictions, model)
-        name = predictions.path.name
-        return Run(folder.parent, files, pictures=pictures, data_set_name=name, is_single=True)
+        return Run(folder.parent, files, pictures=pictures, is_single=True)
     files, notes = _open_files(folder)
     scores = read_scores(folder / SCORES) if (folder / SCORES).is_file() else None
     if not files and scores is None:
@@ -211,8 +206,6 @@ def open_run(folder, curated=None, model=None):
         step.makes for name, step in STEPS.items() if step.makes and not step.kind and name != _PAGE_STEP
     ]
     others = {name: file_digest(folder / name) for name in names if (folder / name).is_file()}
-    record = read_record(folder)
-    named = (record.data_set if record else curated.folder_or_table if curated else folder).absolute().name
     shown = [files[kind] for kind in (*_SHOWN_KINDS, "descriptors") if kind in files]
     pictures = open_pictures(*shown)
     learned = find_run_terms(folder)
@@ -222,17 +215,7 @@ def open_run(folder, curated=None, model=None):
     else:
         notes.append("The run has no curated terms.")
         annotations = Annotations({}, {})
-    return Run(
-        folder,
-        files,
-        scores,
-        others,
-        annotations,
-        pictures,
-        notes,
-        data_set_name=named,
-        curated=curated or learned,
-    )
+    return Run(folder, files, scores, others, annotations, pictures, notes, curated=curated or learned)
 
 
 def _open_model(predictions, path):

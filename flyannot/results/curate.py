@@ -162,7 +162,7 @@ def write_corrected_annotations(
         for key, known in after.terms_by_gene.items()
         if key not in left_out
     }
-    days = before.dates | ({correction.key: correction.date for correction in added} if before.dates else {})
+    days = before.dates | {correction.key: correction.date[:10] for correction in added if before.dates}
     symbols = {i: gene for gene, ids in sorted(after.genes_by_symbol.items()) for i in ids}
     text = format_annotations(_rows(terms, symbols, days))
     write_text_output(out, text, (table, *paths), force=force, is_annotations=True)

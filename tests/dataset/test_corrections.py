@@ -20,11 +20,12 @@ from flyannot.dataset.folder import read_annotations
 from flyannot.results.curate import format_agreement, settle_corrections, write_merged_corrections
 
 EVERY = ("pole cell", "amnioserosa anlage", "brain primordium")
-HEAD = "gene,fbgn,stage_range,term,verdict,curator,date,note,probability,model_digest,decides\n"
+HEAD = "gene,fbgn,stage_range,term,verdict,curator,date,note,probability,model_digest,decides,"
+HEAD += "chance,finished,with\n"
 
 
-def said(verdict, day=1, curator="anna", gene="Dl", term="pole cell", fbgn=""):
-    return Correction(gene, fbgn, "4-6", term, verdict, curator, f"2026-01-{day:02}")
+def said(verdict, day=1, curator="anna", gene="Dl", term="pole cell", fbgn="", time=""):
+    return Correction(gene, fbgn, "4-6", term, verdict, curator, f"2026-01-{day:02}{time}")
 
 
 @pytest.fixture
@@ -40,7 +41,8 @@ def applied(annotations, *corrections):
 
 def test_a_table_of_corrections_comes_back(tmp_path):
     first = "Dl", "FBgn0463", "4-6", 'a "term"', "accept", "=anna", "2026-01-02", "näh", "0.4", "ab"
-    second = "en", "", "11-12", "pole cell", "unsure", "ben", "2026-01-03"
+    second = "en", "", "11-12", "pole cell", "unsure", "ben", "2026-01-03T23:59:59-08:00"
+    second += "", "", "", "", "0.25", "yes", "12"
     rows, path = [Correction(*first), Correction(*second)], tmp_path / "corrections.csv"
     path.write_text(format_corrections(rows[::-1]))
     assert path.read_text().startswith(HEAD)
@@ -55,6 +57,8 @@ def test_a_date_may_be_written_as_spreadsheets_write_it(tmp_path, text):
     path = tmp_path / "ben.csv"
     path.write_text(f"gene,stage_range,term,verdict,date\nDl,4-6,pole cell,accept,{text}\n", encoding="utf-8")
     assert [row.date for row in read_corrections([path])] == ["2026-01-30"]
+    path.write_text(path.read_text(encoding="utf-8").replace(text, "2026-01-30 10:00:00.5Z"))
+    assert [row.date for row in read_corrections([path])] == ["2026-01-30T10:00:00+00:00"]
 
 
 REFUSED = dict.fromkeys(("30.02.2026", "Jan-26", "13/13/2026", "soon"), "is no date")
@@ -88,6 +92,7 @@ def decides(verdict, day, *curators):
 ANNA = said("accept", 1)
 BEN = said("reject", 2, "ben")
 CARL = said("accept", 1, "carl")
+NOON = said("accept", 2, time="T12:00:00+02:00")
 EVA = decides("accept", 2, "anna", "ben")
 
 
@@ -99,6 +104,10 @@ EVA = decides("accept", 2, "anna", "ben")
         ([ANNA, BEN, said("accept", 3, "eva")], "contested", "anna; ben; eva"),  # nor do two
         ([ANNA, said("reject", 2)], "reject", "anna"),  # anna thought again
         ([ANNA, said("reject", 1)], "contested", "anna"),  # which was the later nobody knows
+        ([ANNA, NOON, said("reject", 2, time="T10:00:01+00:00")], "reject", "anna"),  # a second later
+        ([NOON, said("reject", 3, time="T00:00:00+14:01")], "accept", "anna"),
+        ([NOON, said("reject", 2)], "contested", "anna"),  # at an unknown time of that day
+        ([NOON, BEN, decides("reject", 2, "anna", "ben")], "reject", "anna; ben; eva"),
         ([ANNA, BEN, said("reject", 3)], "reject", "anna; ben"),
         ([ANNA, BEN, EVA], "accept", "anna; ben; eva"),  # of the same day
         ([ANNA, BEN, decides("unsure", 2, "anna", "ben")], "unsure", "anna; ben; eva"),
@@ -120,8 +129,10 @@ def test_what_curators_disagree_on_is_unsure_until_it_is_decided(rows, verdict, 
 def test_merging_again_in_any_order_says_the_same(tmp_path, rng, trial):
     """All that is merged is merged: of parts, of merged tables, of tables to decide that nobody filled in."""
     rows = [
-        replace(said(*rng.choice(VERDICTS, 1), rng.integers(1, 4), *rng.choice([*"abc"], 1)), decides=decided)
-        for decided in rng.choice(["", "", "a; b", "c"], 12)
+        replace(said(*rng.choice(VERDICTS, 1), day, *rng.choice([*"abc"], 1), time=time), decides=decided)
+        for day in rng.integers(1, 4, 4)
+        for time in ("", *rng.choice(["T01:00:00+14:00", "T12:00:00-11:00", "T13:00:00+00:00"], 2))
+        for decided in rng.choice(["", "", "a; b", "c"], 2)
     ]
     tables = [tmp_path / f"{number}.csv" for number in range(4)]
     for number, table in enumerate(tables):

@@ -12,6 +12,7 @@ import pytest
 from flyannot.base.errors import WriteError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import Annotations, read_annotations, read_images
+from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.registration import find_outline
 from flyannot.jobs.executor import Executor, _Pace
@@ -75,6 +76,7 @@ def test_the_page_shows_every_group_with_its_curated_terms(page, chain):
         mine = [i for i in images if (i.gene, i.stage_range) == (gene, stage_range)]
         assert [name for name, _ in shown["images"]] == sorted(f"{i.name}, {i.view}" for i in mine)
         assert all(source.startswith("data:image/jpeg") for _, source in shown["images"])
+        assert group["pictures"] == json_digest(sorted(file_digest(Path(i.file)) for i in mine))[:16]
 
 
 def test_table_page_and_scores_give_one_answer(page, run):

@@ -201,7 +201,7 @@ def test_a_time_course_marks_what_changes_of_terms_that_both_stage_ranges_use(br
     late = [term("midgut", NEW, 0.8), term("brain", AGREED, 0.8), term("gonad", AGREED, 0.9)]
     groups = [GroupEntry(s, "en", "en", terms=terms) for s, terms in (("4-6", early), ("7-8", late))]
     used = {"pole cell": [1, 2], "gap": [1], "brain": [1, 2], "midgut": [1, 2], "gonad": [2]}
-    write_groups(tmp_path / "course.html", groups, review=ReviewSettings("", "", used))
+    write_groups(tmp_path / "course.html", groups, review=ReviewSettings("", used))
     with shown(browser, tmp_path / "course.html") as view:
         view.click("button.course")
         marked = [view.locator(f"#beside article {tag}").all_inner_texts() for tag in ("strong", "s")]

@@ -174,7 +174,7 @@ def view(browser, tmp_path):
         GroupEntry("4-6", gene, gene, annotated=gene.startswith("c"), terms=terms)
         for gene, terms in terms_of.items()
     ]
-    write_groups(tmp_path / "queue.html", groups, review=ReviewSettings("embryos"))
+    write_groups(tmp_path / "queue.html", groups, review=ReviewSettings())
     with shown(browser, tmp_path / "queue.html") as opened:
         review_as(opened, "anna")
         yield opened

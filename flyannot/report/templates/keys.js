@@ -3,7 +3,7 @@ const Keys = (() => {
   const { list, pane, pick, isNext, listInUse } = Groups;
   const { byId, chosen, index } = Page;
   const { isBare, say, give, undo, rowOfTerm, idOfGene } = Review;
-  const { partsOf, store } = Verdicts;
+  const { partsOf, store, keep } = Verdicts;
 
   const rowsOf = () => Array.from(pane.querySelectorAll("tr[data-term]:not([hidden])"));
   const isOpenTo = (row) => !row.classList.contains("reviewed");
@@ -153,7 +153,7 @@ const Keys = (() => {
     document.body.classList.toggle("no-keys", !byId("by-key").checked);
     byId("by-key").addEventListener("change", () => {
       document.body.classList.toggle("no-keys", !byId("by-key").checked);
-      if (store.shelf) store.shelf.setItem("flyannot-keys", byId("by-key").checked ? "on" : "off");
+      keep("flyannot-keys", byId("by-key").checked ? "on" : "off");
     });
   }
 

@@ -14,7 +14,7 @@ const Review = (() => {
     change,
     IN_WORDS,
     namesIn,
-    today,
+    now,
     changes,
     put,
     readCorrections,
@@ -22,12 +22,14 @@ const Review = (() => {
     textOf,
     readShelf,
     store,
-    CURATOR,
+    keep,
+    groups,
+    keyOfGroup,
     unkept,
     correctionsText,
-    KEPT,
   } = Verdicts;
   const { giveFile } = Tables;
+  const CURATOR = "flyannot-curator";
   const SIGNS = { accept: "\u2713", reject: "\u2715", unsure: "?" };
 
   const genesOfSymbol = new Map(); // symbol -> ids of its genes on this page
@@ -149,6 +151,8 @@ const Review = (() => {
     const group = groupOf(row);
     const term = row.dataset.term;
     const key = keyOfTerm(group, term);
+    if (readShelf().has(key))
+      return tell(term + " was just changed in another tab; your verdict is not given", false);
     const before = verdicts.get(key);
     const mine = mineOf(key);
     const isDecision = before?.isContested || Boolean(mine?.decides);
@@ -185,14 +189,15 @@ const Review = (() => {
   }
   function rowOfVerdict(group, term, verdict, before, probability) {
     return {
+      ...groups.get(keyOfTerm(group, "")).about,
       decides: "",
-      gene: geneNameOf(group),
-      fbgn: group.fbgn,
-      stage_range: index.stages[group.stage],
+      chance: "",
+      finished: "",
+      with: "",
       term,
       verdict,
       curator: curator(),
-      date: today(),
+      date: now(),
       note: before ? before.note : "",
       probability: probability || "",
       model_digest: index.review.model_digest,
@@ -208,18 +213,23 @@ const Review = (() => {
   // Reject all terms that are asked about for a gene and have no verdict.
   function rejectOthers(section) {
     const group = groupOf(section);
+    readShelf();
     const open = askedOf(group).filter((term) => !verdicts.has(keyOfTerm(group, term)));
     if (!open.length) return say("There is no other term to reject.");
-    change(open.map((term) => [keyOfTerm(group, term), [rowOfVerdict(group, term, "reject")]]));
+    const together = { with: String(open.length) };
+    change(
+      open.map((term) => [keyOfTerm(group, term), [{ ...rowOfVerdict(group, term, "reject"), ...together }]]),
+    );
     return tell(counted(open.length, "term") + " rejected", true);
   }
   function undo() {
+    readShelf();
     const last = changes.pop();
     if (!last) {
       say("There is nothing to undo.");
       return null;
     }
-    for (const [key, rows] of last) put(key, rows);
+    put(last);
     showAll();
     const [geneId, stageRange, term] = partsOf(last[0][0]);
     const before = verdicts.get(last[0][0]);
@@ -324,11 +334,9 @@ const Review = (() => {
     const group = groupOf(section);
     const inside = section.querySelector(".inside");
     for (const row of section.querySelectorAll("tr[data-term]")) verdictButtons(row);
-    for (const kept of verdicts.values()) {
-      const isHere =
-        kept.stage_range === index.stages[group.stage] && idOfNamed(kept.gene, kept.fbgn) === idOfGene(group);
-      if (isHere && section.querySelector("table.terms") && !rowOfTerm(section, kept.term))
-        addRow(section, kept.term);
+    for (const [key, { term }] of verdicts) {
+      const isHere = keyOfGroup(key) === keyOfTerm(group, "");
+      if (isHere && section.querySelector("table.terms") && !rowOfTerm(section, term)) addRow(section, term);
     }
     addAsked(section);
     if (section.querySelector("table.terms"))
@@ -387,14 +395,8 @@ const Review = (() => {
     byId("undo").disabled = changes.length === 0;
   }
   function takeIn(text, name) {
-    const { rows, wrong } = readCorrections(text, index.stages, idOfNamed);
-    const here = new Set(index.groups.map(idOfGene));
-    const nForeign = rows.filter(([key]) => !here.has(partsOf(key)[0])).length;
-    if (nForeign && nForeign === rows.length) {
-      const many = counted(nForeign, "verdict");
-      say(name + ": nothing is loaded, since none of its " + many + " is on a gene here.");
-      return;
-    }
+    readShelf();
+    const { rows, wrong } = readCorrections(text, idOfNamed);
     const all = new Map();
     for (const [key, row] of rows) all.set(key, [...(all.get(key) || rowsOfKey(key)), row]);
     const changed = Array.from(all).filter(
@@ -412,7 +414,6 @@ const Review = (() => {
         ": " +
         counted(taken, "verdict") +
         " loaded" +
-        (nForeign ? " (" + nForeign + " on genes that are not here)" : "") +
         (contested
           ? "; curators disagree on " + counted(contested, "term") + ": choose Show \u201cto decide\u201d"
           : "") +
@@ -441,21 +442,15 @@ const Review = (() => {
     readShelf();
     byId("curator").value = (store.shelf && store.shelf.getItem(CURATOR)) || "";
     byId("curator").addEventListener("input", () => {
-      try {
-        store.shelf.setItem(CURATOR, byId("curator").value.trim());
-      } catch {
-        say("");
-      } // each verdict has the name, too
+      keep(CURATOR, byId("curator").value.trim()); // each verdict has the name, too
       byId("curator").classList.remove("wanted");
     });
     // Verdicts without a name get this name.
     byId("curator").addEventListener("change", () => {
-      for (const [key, { rows }] of [...verdicts])
-        if (rows.some((row) => !row.curator))
-          put(
-            key,
-            rows.map((row) => ({ ...row, curator: row.curator || curator() })),
-          );
+      readShelf();
+      const nameless = [...verdicts].filter(([, { rows }]) => rows.some((row) => !row.curator));
+      const withName = (row) => ({ ...row, curator: row.curator || curator() });
+      put(nameless.map(([key, { rows }]) => [key, rows.map(withName)]));
       showAll();
       if (unkept.size) say("");
     });
@@ -468,17 +463,13 @@ const Review = (() => {
       if (!event.target.matches("input.note")) return;
       const row = event.target.closest("tr");
       const key = keyOfTerm(groupOf(row), row.dataset.term);
-      if (mineOf(key))
-        put(
-          key,
-          rowsOfKey(key).map((one) =>
-            one === mineOf(key) ? { ...one, note: event.target.value.trim() } : one,
-          ),
-        );
+      readShelf();
+      const noted = (one) => (one === mineOf(key) ? { ...one, note: event.target.value.trim() } : one);
+      if (mineOf(key)) put([[key, rowsOfKey(key).map(noted)]]);
       if (unkept.size) say("");
     });
     byId("download-corrections").addEventListener("click", () => {
-      giveFile("corrections.csv", correctionsText(index.stages));
+      giveFile("corrections.csv", correctionsText());
       store.isDownloaded = true;
       say(
         "corrections.csv has " +
@@ -495,14 +486,12 @@ const Review = (() => {
     addEventListener("beforeunload", (event) => {
       if (unkept.size && !store.isDownloaded) event.preventDefault();
     });
-    addEventListener("storage", (event) => {
-      if (event.key === null || event.key.startsWith(KEPT)) {
-        readShelf();
-        showAll();
-      }
+    addEventListener("storage", () => {
+      if (readShelf().size) showAll();
+      if (store.isEmptied || store.said.length) say("");
     }); // verdicts of another tab
     showAll();
-    if (store.nUnread) say("");
+    say("");
   }
 
   return {

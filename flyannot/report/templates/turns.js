@@ -1,8 +1,8 @@
 // --- Pictures that lie wrong: the reader turns them, and downloads a table with the column `turned`. ---
 const Turns = (() => {
-  const { byId, make, index, counted } = Page;
+  const { byId, make, index, counted, chosen } = Page;
   const { list, pane, detailsOf } = Groups;
-  const { store, geneNameOf } = Verdicts;
+  const { store, keep, groups, geneNameOf } = Verdicts;
   const { csvText, giveFile } = Tables;
 
   // A turn is a number: 1 mirrors left and right, 2 top and bottom, 3 both.
@@ -13,7 +13,7 @@ const Turns = (() => {
   ];
   const COLUMNS = ["image", "gene", "fbgn", "group", "stage_range", "view", "turned"];
   const TURNED = /#turned=([^#]+)/;
-  const KEPT = "flyannot-turned " + index.review.data_set;
+  const nameOf = (group) => group.name.replace("verdicts", "turned"); // in the store
   const turns = new Map(); // image -> turn
   const button = byId("download-turned");
 
@@ -49,11 +49,9 @@ const Turns = (() => {
     const now = (turns.get(figure.dataset.image) || 0) ^ way;
     if (now) turns.set(figure.dataset.image, now);
     else turns.delete(figure.dataset.image);
-    try {
-      store.shelf.setItem(KEPT, JSON.stringify([...turns]));
-    } catch {
-      // There is no store, or it is full.
-    }
+    const images = Array.from(pane.querySelectorAll("figure[data-image]"), (one) => one.dataset.image);
+    const kept = images.filter((image) => turns.has(image)).map((image) => [image, turns.get(image)]);
+    keep(nameOf(groups.get(Review.keyOfTerm(index.groups[chosen.current], ""))), JSON.stringify(kept));
     show(figure);
     showNumber();
     Review.say(
@@ -78,12 +76,13 @@ const Turns = (() => {
   }
 
   if (list) {
-    try {
-      for (const [image, way] of JSON.parse(store.shelf.getItem(KEPT) || "[]"))
-        if (NAMES[way]) turns.set(image, way);
-    } catch {
-      turns.clear(); // there is no store, or it is damaged
-    }
+    for (const group of groups.values())
+      try {
+        for (const [image, way] of JSON.parse(store.shelf.getItem(nameOf(group)) || "[]"))
+          if (NAMES[way]) turns.set(image, way);
+      } catch {
+        keep(nameOf(group) + " unreadable", store.shelf?.getItem(nameOf(group))); // it is damaged
+      }
     showNumber();
     pane.addEventListener("click", (event) => {
       const pressed = event.target.closest("button.turn");
