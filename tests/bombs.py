@@ -127,9 +127,18 @@ CLOSE = "</t></is></c></row>"
 XML = {"size_mb": 16, "wrap": xlsx}
 XLSX = repeats("<row><c><v>1</v></c></row>", "<row/>", "<a/>", "<a>", FAR, **XML)
 XLSX |= repeats("<c/>", "<a>", head="<row>", tail="</row>", **XML)
-XLSX |= repeats("x", head="<row>" + TEXT_CELL[: -len("{}</t></is></c>")], tail=CLOSE, **XML)
 XLSX |= repeats("1", head='<row r="', tail='"/>', **XML)
-XLSX |= repeats('a%x="1" ', head="<row ", tail="/>", **XML)
+XLSX |= repeats('a%x="1" ', head="<row ", tail="/>", **XML) | repeats("<a%x/>", '<a b%x="1"/>', **XML)
+ENDS = (
+    "x",
+    "\n",
+    "\n<!---->",
+    "\n<?a?>",
+    "\n<![CDATA[\n]]>",
+    "\n&#10;",
+    "\n<b/>",
+)  # a call of a parser for each line
+XLSX |= repeats(*ENDS, head="<row>" + TEXT_CELL[: -len("{}</t></is></c>")], tail=CLOSE, **XML)
 XLSX |= repeats("<si><t>ab</t></si>", size_mb=4, wrap=partial(xlsx, ""))
 XLSX |= repeats("<r><t>ab</t></r>", head="<si>", tail="</si>", size_mb=16, wrap=partial(xlsx, ""))
 XLSX |= {

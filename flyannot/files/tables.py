@@ -22,7 +22,7 @@ from flyannot.base.text import clean_name, escape_unprintable, is_valid_cell, pl
 from flyannot.files.atomic_file import write_text
 from flyannot.files.content_kind import HEAD_BYTES, WEB_PAGE, recognise_content
 from flyannot.files.text_files import read_first_bytes, read_lines
-from flyannot.files.workbooks import NO_RESULT, SAVE_AS, SIGNATURES, read_sheet
+from flyannot.files.workbooks import MAX_COLUMNS, NO_RESULT, SAVE_AS, SIGNATURES, read_sheet
 
 log = logging.getLogger("flyannot")
 _GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # cells whose apostrophe is removed when they are read
@@ -212,8 +212,8 @@ def _find_header(path, rows, required):
 
 
 def _has_columns(cells, required):
-    """Return True if a row has a name of every required column."""
-    plain = set(map(_plain_name, cells))
+    """Return True if a row has a name of every required column, among the first MAX_COLUMNS cells."""
+    plain = set(map(_plain_name, cells[:MAX_COLUMNS]))
     return all(map(plain.intersection, required))
 
 
@@ -234,6 +234,9 @@ def _find_columns(path, header, required, optional, words, meant, may_lack):
     InputError
         If a required column is missing, or a column is repeated.
     """
+    if len(header) > MAX_COLUMNS:
+        what = f"{path} has {len(header):,} columns; a table has at most {MAX_COLUMNS:,}"
+        raise InputError(what, fix="leave out the columns that flyannot does not read")
     if not any(header):
         raise InputError(f"{path} is empty", fix=f"its first line must be {','.join(required)}")
     plain = [_plain_name(name) for name in header]

@@ -6,10 +6,12 @@ not stored is read as `NO_RESULT`.
 """
 
 import logging
+import os
 import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from posixpath import join, normpath
+from xml.etree.ElementTree import Element
 
 from flyannot.base.errors import InputError
 from flyannot.files.text_files import open_regular_file, row_limit, unpacked_size_limit
@@ -18,11 +20,16 @@ log = logging.getLogger("flyannot")
 NO_RESULT = "\0formula"  # no text of a workbook has this character
 SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
 _MAX_BYTES = 2**29  # of an unpacked workbook
-_MAX_CELLS = 2**24  # including empty cells
-_MAX_COLUMNS = 2**14
-_MAX_ELEMENTS = 2**18  # of XML that are kept at once: a row has a few for each cell
-_MAX_XML_PIECE = 2**20  # bytes of XML in which no element begins
-_ENTITY = b"<!ENTITY"
+MAX_COLUMNS = 2**14
+_FREE_ELEMENTS = 2**20  # that a part may have, and
+_ELEMENTS_PER_BYTE = 2  # of the file; a part has one for each of its own 15 bytes
+_FREE_LETTERS = 2**24  # and cells that a table may have, and
+_LETTERS_PER_BYTE = 50  # of the file
+_MAX_LETTERS = 2**22  # of XML that are kept at once; for so many letters counts
+_LETTERS_PER_ELEMENT = 16  # an element, or an attribute
+_MAX_TAG = 2**20  # bytes of a tag of XML
+_MAX_NAMES = 2**14  # of tags and attributes in one part
+_XML_BLOCK = 2**16  # bytes that are unpacked at once
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 SIGNATURES = (b"PK\x03\x04", _OLD_EXCEL)
 _DATE_FORMATS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # numbers of Excel
@@ -71,20 +78,18 @@ def _first_rows(path, sheets):
     path : Path of the workbook, for messages
     sheets : list of (name, iterator of rows) of the sheets that are not hidden
     """
-    n_cells = n_rows = n_letters = 0
+    n_rows = n_letters = 0
     most_rows = row_limit(path)
-    most_letters = unpacked_size_limit(path, _MAX_BYTES)  # a shared text may stand in every row
+    most_letters = _FREE_LETTERS + _LETTERS_PER_BYTE * os.stat(path).st_size  # a text may stand in every row
     wanted = Path(path).stem.casefold()
     for name, rows in sorted(sheets, key=lambda sheet: str(sheet[0]).casefold() != wanted):
         is_empty = True
         for line, cells in rows:
-            n_cells += len(cells) + 1
             n_rows += 1
-            if n_cells > _MAX_CELLS or n_rows > most_rows:
-                raise InputError(f"{path} has more than {_MAX_CELLS:,} cells, or claims to", fix=SAVE_AS)
-            n_letters += sum(map(len, cells))
-            if n_letters > most_letters:
-                raise InputError(f"{path} unpacks to more than {most_letters:,} letters", fix=SAVE_AS)
+            n_letters += 1 + len(cells) + sum(map(len, cells))
+            if n_rows > most_rows or n_letters > most_letters:
+                what = f"{path} has more than {most_letters:,} letters and cells, or claims to"
+                raise InputError(what, fix=SAVE_AS)
             if is_empty and any(cells) and len(sheets) > 1:
                 log.info('note: %s has %d sheets; only "%s" is read', Path(path).name, len(sheets), name)
             is_empty &= not any(cells)
@@ -105,10 +110,9 @@ def _packed_sheets(path, file):
 
     archive = ZipFile(file)
     names = set(archive.namelist())
-    if sum(member.file_size for member in archive.infolist()) > unpacked_size_limit(path, _MAX_BYTES):
-        raise InputError(
-            f"{path} unpacks to more than {unpacked_size_limit(path, _MAX_BYTES):,} bytes", fix=SAVE_AS
-        )
+    most = unpacked_size_limit(path, _MAX_BYTES)
+    if sum(member.file_size for member in archive.infolist()) > most:
+        raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=SAVE_AS)
     if "xl/workbook.xml" in names:
         return _xlsx_sheets(archive)
     if "content.xml" in names:
@@ -123,8 +127,7 @@ def _packed_sheets(path, file):
 def _read_elements(archive, name, *wanted):
     """Yield the XML elements of one part of an archive that have a wanted tag, each when it is complete.
 
-    The element is emptied afterwards, so that a long part takes little memory. A wanted element that has too
-    many parts raises ValueError.
+    Elements outside of these are passed over, so that a long part takes little memory.
 
     Parameters
     ----------
@@ -132,54 +135,66 @@ def _read_elements(archive, name, *wanted):
     name : str, the part
     wanted : tags without their namespace
     """
-    from xml.etree.ElementTree import iterparse
+    from xml.parsers import expat
 
-    around = []
-    n_wanted = 0  # elements around this one that are still needed as a whole
-    n_kept = 0
+    elements = _Elements(wanted, _FREE_ELEMENTS + _ELEMENTS_PER_BYTE * os.stat(archive.filename).st_size)
+    parser = expat.ParserCreate()
+    parser.buffer_text = True  # a text comes in large pieces, not line by line
+    parser.StartElementHandler = elements.start
+    parser.EndElementHandler = elements.end
+    parser.CharacterDataHandler = elements.add_text
+    n_bytes = 0
     with archive.open(name) as part:
-        for event, element in iterparse(_CheckedXml(part), ("start", "end")):
-            tag = _tag(element)
-            if event == "start":
-                n_kept += 1
-                if n_kept > _MAX_ELEMENTS:
-                    raise ValueError(f"a row or text of more than {_MAX_ELEMENTS:,} elements")
-                around.append(element)
-                n_wanted += tag in wanted
-                continue
-            around.pop()
-            if tag in wanted:
-                yield element
-                n_wanted -= 1
-            if not n_wanted:
-                n_kept = len(around)
-                for emptied in (element, *around[-1:]):
-                    del emptied[:]
+        while block := part.read(_XML_BLOCK):
+            parser.Parse(block)
+            n_bytes += len(block)
+            if n_bytes - parser.CurrentByteIndex > _MAX_TAG or len(parser.intern) > _MAX_NAMES:
+                raise ValueError("an element of too many bytes, or too many names")
+            yield from elements.complete
+            elements.complete.clear()
+    parser.Parse(b"", True)
 
 
-class _CheckedXml:
-    """A part of an archive whose `read` raises ValueError for XML that takes much more memory than its size.
+class _Elements:
+    """Builds the wanted elements of a part of an archive, from the calls of a parser of XML.
 
-    Such XML has entities, or elements with very many attributes.
+    The part may have a limited number of elements, and what is kept at once of elements, attributes and
+    letters. ValueError is raised for more.
+
+    wanted : tags without their namespace; most : number of elements of the part
     """
 
-    def __init__(self, part):
-        self._part = part
-        self._n_bytes = 0  # since the last beginning of an element
-        self._end = b""
+    def __init__(self, wanted, most):
+        self.complete = []
+        self._wanted = wanted
+        self._left = most
+        self._open = []  # a wanted element, and those within it that contain this place
+        self._left_here = _MAX_LETTERS
 
-    def read(self, n_bytes=-1, /):
-        block = self._part.read(n_bytes)
-        self._n_bytes = 0 if b"<" in block else self._n_bytes + len(block)
-        plain = (self._end + block).replace(b"\0", b"")
-        self._end = plain[-len(_ENTITY) :]
-        if self._n_bytes > _MAX_XML_PIECE or _ENTITY in plain:
-            raise ValueError("a text or element of too many bytes, or entities")
-        return block
+    def start(self, tag, attributes):
+        self._left -= 1
+        if self._left < 0 or self._left_here < 0:
+            raise ValueError("too many elements, in one row or in all")
+        tag = tag.rpartition(":")[2]
+        if self._open or tag in self._wanted:
+            self._left_here -= _LETTERS_PER_ELEMENT * (1 + len(attributes))
+            element = Element(tag, attributes)
+            for around in self._open[-1:]:
+                around.append(element)
+            self._open.append(element)
 
+    def add_text(self, text):
+        if self._open and not len(self._open[-1]):  # otherwise it follows another element, and is not shown
+            self._left_here -= len(text)
+            if self._left_here < 0:
+                raise ValueError("a row or text of too many letters")
+            self._open[-1].text = (self._open[-1].text or "") + text
 
-def _tag(element):
-    return element.tag.rpartition("}")[2]
+    def end(self, tag):
+        if self._open and (element := self._open.pop()).tag in self._wanted:
+            self.complete.append(element)
+        if not self._open:
+            self._left_here = _MAX_LETTERS
 
 
 def _xlsx_sheets(archive):
@@ -198,19 +213,19 @@ def _xlsx_sheets(archive):
     is_stale = False
     sheets = []
     for element in _read_elements(archive, "xl/workbook.xml", "sheet", "workbookPr", "calcPr"):
-        if _tag(element) == "workbookPr" and element.get("date1904") in ("1", "true"):
+        if element.tag == "workbookPr" and element.get("date1904") in ("1", "true"):
             epoch = _EPOCHS[1]
         is_stale |= element.get("fullCalcOnLoad") in ("1", "true")
-        link = next((value for key, value in element.items() if key.rpartition("}")[2] == "id"), "")
+        link = next((value for key, value in element.items() if key.rpartition(":")[2] == "id"), "")
         kind, part = targets.get(link, ("", ""))
         if kind == "worksheet" and element.get("state", "visible") == "visible":
             sheets.append((element.get("name"), part))
 
     def cell_text(cell):
         """Return the text of a cell."""
-        value = next((part.text or "" for part in cell if _tag(part) == "v"), "")
+        value = next((part.text or "" for part in cell if part.tag == "v"), "")
         kind = cell.get("t", "n")
-        is_formula = any(_tag(part) == "f" for part in cell)
+        is_formula = any(part.tag == "f" for part in cell)
         if is_formula and kind == "n" and (not value or (is_stale and value == "0")):
             return NO_RESULT
         if kind == "s":
@@ -252,15 +267,15 @@ def _column_index(place):
     column = 0
     for letter in place.rstrip("0123456789"):
         column = 26 * column + ord(letter) - ord("A") + 1
-    if not 0 < column <= _MAX_COLUMNS:
+    if not 0 < column <= MAX_COLUMNS:
         raise ValueError(f'no cell is called "{place}"')
     return column - 1
 
 
 def _join_text(element):
     """Return the text of an XML element of an .xlsx file, without phonetic hints."""
-    runs = (run for run in element.iter() if _tag(run) in ("r", "si", "is"))
-    return "".join(part.text or "" for run in runs for part in run if _tag(part) == "t")
+    runs = (run for run in element.iter() if run.tag in ("r", "si", "is"))
+    return "".join(part.text or "" for run in runs for part in run if part.tag == "t")
 
 
 def _date_styles(archive, part):
@@ -268,7 +283,7 @@ def _date_styles(archive, part):
     dates = {str(number) for number in _DATE_FORMATS}
     styles = []
     for element in _read_elements(archive, part, "numFmt", "cellXfs"):
-        if _tag(element) == "numFmt":
+        if element.tag == "numFmt":
             code = _LITERALS.sub("", element.get("formatCode", "")).lower()
             change = dates.add if re.search("[dmyh]", code) else dates.discard
             change(element.get("numFmtId"))

@@ -16,12 +16,7 @@ _STORED = "of a stored embryo"  # in messages
 
 def draw_shown(view):
     """Return the ShownPicture of an EmbryoView."""
-    return ShownPicture(encode_jpeg(view.shown), find_shown_outline(view))
-
-
-def find_shown_outline(view):
-    """Return the pixels inside the outline of the embryo of an EmbryoView, a bool array."""
-    return find_outline(view.shown)
+    return ShownPicture(encode_jpeg(view.shown), find_outline(view.shown))
 
 
 def encode_jpeg(pixels):

@@ -19,7 +19,8 @@ from flyannot.images.extract import DescribedPatches
 from flyannot.images.grey_levels import to_grey
 from flyannot.images.options import ExtractOptions
 from flyannot.images.quality import find_refusal
-from flyannot.images.shown import decode_jpeg, find_shown_outline
+from flyannot.images.registration import find_outline
+from flyannot.images.shown import decode_jpeg
 from flyannot.pipeline.engine.failures import no_usable_image
 from flyannot.pipeline.engine.images import cluster_images, image_columns, list_stage_ranges
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, read_options
@@ -109,7 +110,7 @@ class Explaining(PictureUse):
     def take(self, image, view):
         encoder = self.models[image.stage_range].encoder
         described = encoder.describe(view.grey)
-        explained = ExplainedImage(image.name, view.grey, find_shown_outline(view), described)
+        explained = ExplainedImage(image.name, view.grey, find_outline(view.shown), described)
         return (explained, encoder.encode_patches(described, image.view)), []
 
 

@@ -45,9 +45,8 @@ def fit_platt(values, truth):
         gradient = terms @ (probability - target)
         hessian = (terms * (probability * (1 - probability))) @ terms.T
         step = np.linalg.solve(hessian + _LEAST_CURVATURE * np.eye(2), gradient)
-        before = loss(parameters)
         gain = gradient @ step
-        while gain > _LEAST_GAIN and loss(parameters - step) > before - _PART * gain:
+        while gain > _LEAST_GAIN and loss(parameters - step) > loss(parameters) - _PART * gain:
             step /= 2
             gain /= 2
         if gain <= _LEAST_GAIN:

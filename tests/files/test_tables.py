@@ -54,6 +54,14 @@ DRESSES = {
 }
 
 
+def test_a_table_has_as_many_columns_as_excel_allows_and_no_more(images_csv):
+    more = [f"c{n}" for n in range(2**14 - 3)]
+    row = "a.png,Dl,4-6" + "," * len(more)
+    assert len(read_images(images_csv(f"image,gene,stage_range,{','.join(more)}\n{row}\n"))) == 1
+    with pytest.raises(InputError, match="has 16,385 columns; a table has at most 16,384"):
+        read_images(images_csv(f"image,gene,stage_range,{','.join(more)},one\n{row},\n"))
+
+
 @pytest.mark.parametrize("content", DRESSES.values(), ids=DRESSES)
 def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
     images = [Image(f"{tmp_path}/a.png", "a.png", "Dl", "4-6", group="Dl")]
@@ -255,15 +263,16 @@ def test_an_archive_that_is_no_workbook_is_named(name, what, tmp_path):
 
 def test_only_the_elements_of_one_row_are_counted(tmp_path, monkeypatch):
     path = workbook(tmp_path / "t.xlsx", ["gene", "term"], *[["Dl", "gap"]] * 99)
-    monkeypatch.setattr(workbooks, "_MAX_ELEMENTS", 50)
+    monkeypatch.setattr(workbooks, "_MAX_LETTERS", 16 * 50)
     assert len(list(read_table(path, ("gene", "term")))) == 99
 
 
-@pytest.mark.parametrize("most", [5, 6])
+@pytest.mark.parametrize("most", [8, 9])
 def test_a_sheet_has_no_more_letters_than_are_allowed(tmp_path, monkeypatch, most):
-    monkeypatch.setattr(workbooks, "unpacked_size_limit", lambda path, most_bytes: most)
+    monkeypatch.setattr(workbooks, "_FREE_LETTERS", most)
+    monkeypatch.setattr(workbooks, "_LETTERS_PER_BYTE", 0)
     path = workbook(tmp_path / "t.xlsx", ["gene", "term"])
-    with nullcontext() if most == 6 else pytest.raises(InputError, match="more than 5 letters"):
+    with nullcontext() if most == 9 else pytest.raises(InputError, match="more than 8 letters and cells"):
         assert list(workbooks._first_rows(path, [("t", [(1, ["abc", "def"])])])) == [(1, ["abc", "def"])]
 
 
