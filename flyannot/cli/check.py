@@ -3,6 +3,7 @@
 import click
 
 from flyannot.base.errors import InputError
+from flyannot.base.quality_warnings import format_warnings
 from flyannot.base.text import pluralise
 from flyannot.cli.shared.options import IN_FILE, Command, add_options
 from flyannot.cli.shared.output import build_execution, log, print_text
@@ -43,7 +44,8 @@ def command(data_set, stages, selection):
     if not data_set.is_dir():
         raise InputError(f"no such folder: {data_set}", fix="name a data set folder, or a folder of pictures")
     faults, images, annotations = check_tables(data_set, unknown_stage="", columns=selection.columns)
-    raise_errors(data_set, faults)
+    if not images:
+        raise_errors(data_set, faults)
     known = [image for image in images if image.stage_range]
     for stage_range, n in count_per_stage_range(known, annotations).items():
         annotated = f", {n['n_annotated_groups']:,} of {pluralise(n['n_groups'], 'group')} annotated"
@@ -63,7 +65,7 @@ def command(data_set, stages, selection):
         checked = _check_pictures(images, execution.progress, is_rated=stages)
     columns = image_columns([one.image for one in checked])
     warn_of_repeated_pictures(data_set, columns | {"picture_digest": [one.picture_digest for one in checked]})
-    faults = _print_what_can_be_used(checked)
+    faults += _print_what_can_be_used(checked)
     if stages:
         _list_other_stage_ranges(checked)
     raise_errors(data_set, faults)
@@ -122,6 +124,12 @@ def _print_what_can_be_used(checked):
     for one in checked:
         if one.why_not:
             print_text(f"  {one.image.name}: annotate gives it no terms ({one.why_not})")
+    doubtful = [one for one in checked if one.lies_wrong]
+    if doubtful:
+        n = pluralise(len(doubtful), "embryo may lie", "embryos may lie")
+        print_text(f"{n} wrong; the column turned of images.csv mirrors pictures")
+    for one in doubtful:
+        print_text(f"  {one.image.name}: {format_warnings(one.lies_wrong)}")
     return faults
 
 
@@ -130,8 +138,6 @@ def _list_other_stage_ranges(checked):
 
     checked : list of CheckedPicture
     """
-    from flyannot.base.quality_warnings import format_warnings
-
     unknown = [one for one in checked if not one.image.stage_range]
     doubtful = [one for one in checked if one.stage_warnings]
     if len(unknown) < len(checked):

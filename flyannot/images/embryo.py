@@ -21,10 +21,12 @@ from flyannot.images.image_file import decode_plane, explain_decoding_errors
 from flyannot.images.pattern import measure_unevenness, redraw_as_pattern
 from flyannot.images.photograph import cut_out_embryo, find_embryos
 from flyannot.images.quality import (
+    DORSAL_DOWN,
     EITHER_WAY,
     NOT_REGISTERED,
     PORTRAIT,
     POSTERIOR_LEFT,
+    is_dorsal_down,
     picture_warnings,
     standard_warnings,
 )
@@ -204,6 +206,15 @@ class Embryo:
         drawn = redraw_as_pattern(grey) if options.channel == "pattern" else grey
         shown = load_opencv().convertScaleAbs(self._frame("own", pose, is_mirrored))  # rounds to bytes
         return EmbryoView(drawn, (*standard_warnings(grey), *of_picture, *why_not), shown)
+
+    def side_warnings(self, options, view, stage_range):
+        """Return [DORSAL_DOWN] if the options find the embryo, and its outline says so; otherwise [].
+
+        view, stage_range : as in the table, "" if not known
+        """
+        pose = self._pose[0] if options.register == "axis" else None
+        is_down = pose and is_dorsal_down(pose.lower_bulge, view, stage_range)
+        return [QualityWarning(DORSAL_DOWN)] if is_down else []
 
     @cached_property
     def unevenness(self):

@@ -31,6 +31,7 @@ _MOST_CUT = 0.65  # part of an embryo's extent along a side of the picture that 
 _ASPECTS = (2.0, 3.3)  # length over height: 2.4 to 2.8
 _LEAST_ELLIPSE = 0.92  # area over the area of the ellipse with the same moments: 0.94 to 1.00
 _BOX_PARTS = (0.64, 0.88)  # area over the area of the box: 0.67 to 0.85; 1 for a rectangle
+_MIDDLE_PART = 0.8  # of an embryo's length, to whose edges parabolas are fitted
 _LEAST_CONVEX = 0.88  # area over the area of the convex hull: 0.91 to 1.00; less if two embryos touch
 
 
@@ -46,12 +47,16 @@ class EmbryoPose(NamedTuple):
     direction : (x, y) of the long axis, of length 1, x >= 0
     axis_asymmetry : distance of the centroid to the right of the centre, relative to half the length.  The
         anterior end of an embryo is the more pointed one, so the value is positive if anterior is left.
+    lower_bulge : how much more the lower edge bulges than the upper one, from end to end, relative to the
+        height.  The ventral side of most embryos bulges more.  nan if it was not measured, or if the embryo
+        does not lie level
     """
 
     centre: np.ndarray
     half_sides: np.ndarray
     direction: np.ndarray
     axis_asymmetry: float
+    lower_bulge: float = float("nan")
 
 
 def find_pose(picture):
@@ -74,9 +79,16 @@ def find_pose(picture):
     """
     size = np.array(picture.shape[1::-1])
     small = resize_image(picture, tuple((-(-size // -(-size.max() // _WORK_PX))).tolist()))
-    pose = pose_from_mask(embryo_mask(to_grey(small)))
+    mask = embryo_mask(to_grey(small))
+    pose = pose_from_mask(mask)
     zoom = size / small.shape[1::-1]
-    return EmbryoPose(pose.centre * zoom, pose.half_sides * zoom.mean(), pose.direction, pose.axis_asymmetry)
+    return EmbryoPose(
+        pose.centre * zoom,
+        pose.half_sides * zoom.mean(),
+        pose.direction,
+        pose.axis_asymmetry,
+        _lower_bulge(mask, pose),
+    )
 
 
 def embryo_mask(grey):
@@ -278,6 +290,29 @@ def measure_mask(mask):
         and area >= _LEAST_CONVEX * _hull_area(ends, mask.shape)
     )
     return EmbryoPose(middle, half_sides, direction, float(lean)), bool(has_shape)
+
+
+def _lower_bulge(mask, pose):
+    """Return `EmbryoPose.lower_bulge` of a mask: parabolas are fitted to its two edges, without their ends.
+
+    pose : its EmbryoPose
+    """
+    if abs(pose.direction[0]) < abs(pose.direction[1]):
+        return float("nan")
+    columns = np.flatnonzero(mask.any(axis=0))
+    upper = mask[:, columns].argmax(axis=0)
+    lower = len(mask) - mask[::-1, columns].argmax(axis=0)
+    bulge = 0.0
+    for edge in (upper, lower):
+        points = np.column_stack([columns + 0.5, edge]) - pose.centre
+        points = points @ _rotation(*pose.direction) / pose.half_sides
+        points = points[np.abs(points[:, 0]) <= _MIDDLE_PART]
+        # What is left of a square after the fit of a line: its product with the edge gives the parabola.
+        along = points[:, 0] - points[:, 0].mean()
+        square = along**2 - (along**2).mean()
+        square -= along * (along @ square) / (along @ along)
+        bulge -= square @ points[:, 1] / (square @ square) / 2
+    return float(bulge)
 
 
 def _principal_axis(mask):

@@ -31,7 +31,7 @@ from flyannot.dataset.table_warnings import bdgp_terms, bdgp_vocabulary
 from flyannot.files.atomic_file import explain_write_errors, write_text
 from flyannot.files.digest import json_digest
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.quality import EITHER_WAY, PORTRAIT, POSTERIOR_LEFT
+from flyannot.images.quality import DORSAL_DOWN, EITHER_WAY, PORTRAIT, POSTERIOR_LEFT
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
 from flyannot.jobs.shared_value import SharedValue
@@ -52,7 +52,7 @@ _SCRIPTS = """
 """  # in the order in which they run
 PATTERNS = "patterns"  # the section that is left out if no group has a place on a map
 # Kinds of warnings about a picture that may lie wrong.
-_LIES_WRONG = (POSTERIOR_LEFT, EITHER_WAY, PORTRAIT, UNLIKE_WORDS)
+_LIES_WRONG = (POSTERIOR_LEFT, EITHER_WAY, DORSAL_DOWN, PORTRAIT, UNLIKE_WORDS)
 PER_CHUNK = 4
 _GROUPS_PER_TASK = 8 * PER_CHUNK  # a task writes whole chunks
 PARTLY = 2  # in the index, for a group of which curators have given some terms only

@@ -1,5 +1,6 @@
 """Tests of registration: every embryo gets the same frame, and other things are refused."""
 
+from collections import defaultdict
 from contextlib import nullcontext
 
 import numpy as np
@@ -7,7 +8,9 @@ import pytest
 from PIL import Image
 
 from flyannot.base.quality_warnings import format_warnings
+from flyannot.dataset.folder import read_images
 from flyannot.images import registration
+from flyannot.images.embryo import Embryo, read_picture
 from flyannot.images.geometry import STANDARD_PX, distance_transform
 from flyannot.images.options import ExtractOptions
 from flyannot.images.pattern import ellipse_mask, render_patterns
@@ -119,6 +122,33 @@ def test_the_lean_of_an_embryo_changes_its_sign_in_a_mirror_and_not_upside_down(
     assert 0.02 < lean < 0.06, "the pointed end is left"
     assert registration.find_pose(levels[:, ::-1]).axis_asymmetry == pytest.approx(-lean, rel=1e-6)
     assert registration.find_pose(levels[::-1]).axis_asymmetry == pytest.approx(lean, rel=1e-6)
+
+
+def test_the_edge_that_bulges_more_changes_its_sign_upside_down_and_not_in_a_mirror():
+    levels = np.asarray(scene((440, 360), (220, 180), (160, 62), 8), float)
+    levels[240:, :] = np.minimum(levels[240:, :], levels[232:-8, :])  # the belly hangs down
+    bulge = registration.find_pose(levels).lower_bulge
+    assert bulge > 0.02
+    assert registration.find_pose(levels[:, ::-1]).lower_bulge == pytest.approx(bulge, rel=1e-6)
+    assert registration.find_pose(levels[::-1]).lower_bulge == pytest.approx(-bulge, rel=1e-6)
+    assert np.isnan(registration.find_pose(levels.T).lower_bulge)
+
+
+def test_most_lateral_views_upside_down_get_a_warning_and_few_others(shared_data):
+    warned = defaultdict(list)
+    for image in read_images(shared_data / "flyexpress"):
+        side, picture = image.view, read_picture(image.path)
+        for lies, rows in (("upright", slice(None)), ("down", slice(None, None, -1))):
+            embryo = Embryo(picture[rows])
+            warned[side, lies].append(bool(embryo.side_warnings(AXIS, side, image.stage_range)))
+            warned["unknown", lies].append(bool(embryo.side_warnings(AXIS, "", image.stage_range)))
+            if side in ("dorsal", "ventral"):
+                warned["above"].append(warned["unknown", lies][-1])
+            assert not embryo.side_warnings(ExtractOptions(), side, image.stage_range)
+    share = {key: np.mean(values) for key, values in warned.items()}
+    assert share["lateral", "down"] >= 0.7 and share["lateral", "upright"] <= 0.05
+    assert share["unknown", "down"] >= 0.2 and share["above"] <= 0.05
+    assert not any(share[side, lies] for side in ("dorsal", "ventral") for lies in ("upright", "down"))
 
 
 @pytest.mark.parametrize("degrees", [0, -35])

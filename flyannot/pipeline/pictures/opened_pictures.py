@@ -18,7 +18,7 @@ from flyannot.files.hdf5.pictures import ShownPicture
 from flyannot.images.address import split_address
 from flyannot.images.embryo import open_picture
 from flyannot.images.options import ExtractOptions
-from flyannot.images.quality import find_refusal
+from flyannot.images.quality import DORSAL_DOWN, POSTERIOR_LEFT, find_refusal
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
 from flyannot.pipeline.engine.failures import format_failure
@@ -236,7 +236,6 @@ def _take(use, image, embryo, digest):
     """
     view = embryo.view(use.extract)
     warnings = list(view.warnings)
-    is_rated = use.is_rated and image.source != "synthetic"
     if not image.stage_range:
         image = replace(image, stage_range=embryo.guess_stage_range(), stage_is_guessed=True)
         warnings.append(QualityWarning("stage range guessed", image.stage_range))
@@ -244,8 +243,11 @@ def _take(use, image, embryo, digest):
             if use.is_in_run:
                 return None
             raise SkippedImage(f"it looks like {image.stage_range}, which is left out")
+    is_drawn = image.source == "synthetic"
+    if not is_drawn:
+        warnings += embryo.side_warnings(use.extract, image.view, image.stage_range)
     output, more = use.take(image, view)
-    if is_rated and not image.stage_is_guessed:
+    if use.is_rated and not is_drawn and not image.stage_is_guessed:
         warnings += embryo.stage_warnings(image.stage_range)
     shown = embryo.draw(view, use.extract) if use.is_shown else None
     return PictureRow(image, digest, output, (*warnings, *more), shown)
@@ -261,6 +263,7 @@ class CheckedPicture:
     why_not : str, why no embryo is found, so that `annotate` gives no terms; "" if one is found
     guess : str, the stage range that it looks like; "" if it was not rated, or has one
     stage_warnings : list of QualityWarning about its stage range
+    lies_wrong : list of QualityWarning about the way in which the embryo lies
     """
 
     image: Image
@@ -269,6 +272,7 @@ class CheckedPicture:
     why_not: str = ""
     guess: str = ""
     stage_warnings: list = field(default_factory=list)
+    lies_wrong: list = field(default_factory=list)
 
 
 def check_picture(image, *, is_rated):
@@ -287,7 +291,12 @@ def check_picture(image, *, is_rated):
         return replace(checked, error=InputError(error.message, fix=fix))
     why_not = find_refusal(warnings, False) or find_refusal(warnings, True)
     checked = replace(checked, why_not=why_not)
-    if not is_rated or image.source == "synthetic":
+    if image.source == "synthetic":
+        return checked
+    warnings += (*embryo.side_warnings(_FINDS_EMBRYO, image.view, image.stage_range),)
+    lies_wrong = [warning for warning in warnings if warning.kind in (POSTERIOR_LEFT, DORSAL_DOWN)]
+    checked = replace(checked, lies_wrong=lies_wrong)
+    if not is_rated:
         return checked
     if image.stage_range:
         return replace(checked, stage_warnings=embryo.stage_warnings(image.stage_range))
