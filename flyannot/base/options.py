@@ -80,7 +80,7 @@ class PathType(OptionType):
     words = "a path"
 
     def parse(self, value):
-        if not isinstance(value, str | Path) or not str(value):
+        if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
             raise ValueError(self.words)
         return Path(value)
 
@@ -329,7 +329,10 @@ class Options:
                 meant = did_you_mean(name, known)
                 raise InputError(f'{where} has no option "{name}".{meant}', fix=f"use {', '.join(known)}")
             values[known[name].name] = parse_option(known[name], value, f"{where} {name}")
-        return cls(**values)
+        try:
+            return cls(**values)
+        except InputError as error:  # options that do not go together
+            raise InputError(f"{where}: {error.message}", fix=error.fix) from None
 
     @classmethod
     def from_header(cls, header):
@@ -377,8 +380,8 @@ def parse_option(entry, value, where):
         if parsed == () and _field_default(entry):
             raise ValueError(f"at least one of: {entry.metadata['kind'].words}")
         return parsed
-    except InputError:
-        raise  # its message is complete
+    except InputError as error:  # its message says what is wrong with the value
+        raise InputError(f"{where}: {error.message}", fix=error.fix) from None
     except ValueError as error:
         raise InputError(f"{where} is {value!r}, and must be {error}", fix=_FIX) from None
 

@@ -16,18 +16,42 @@ Decision values of different folds have no common scale; probabilities have.
 """
 
 import json
-from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from flyannot.base.errors import DataError, InputError
+from flyannot.base.options import ChoiceType, FlagType, FloatType, IntegerType, TextType
+from flyannot.base.schema import check_schema
+from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.digest import add_digest, matches_own_digest
 from flyannot.files.text_files import read_first_bytes, read_json
-from flyannot.terms.metrics import TermOutcomes
+from flyannot.terms.metrics import AGREEMENT, METRICS, TermOutcomes
 
 _BEGINS = b'{\n "terms": ['  # the first bytes of a file of scores, also of a damaged one
 _DIGITS = 9  # digits of a decision value; a probability has 6 decimals
+
+_TEXT = TextType()
+_COUNT = IntegerType(least=0)
+_SHARE = FloatType(0, 1)
+_INTERVAL = [_SHARE, _SHARE], None
+_MEASURED: Any = dict.fromkeys(METRICS, _SHARE)  # of a term that is evaluated, and of the mean of terms
+_OPEN: Any = dict.fromkeys(("auc", "precision"), (_SHARE, None))
+_CONFIDENCE: Any = {"auc_interval": _INTERVAL, "brier": (_SHARE, None), "ece": (_SHARE, None)}
+_TERM = dict.fromkeys(("term", "reason"), _TEXT) | dict.fromkeys(("n_groups", "n_positive"), _COUNT)
+_TERM |= {"stage_range": ChoiceType(STAGE_RANGES)} | _OPEN | _CONFIDENCE
+_AGREEMENT: Any = dict.fromkeys(AGREEMENT, FloatType(least=0))
+_AGREEMENT |= dict.fromkeys(("f1_interval", "jaccard_interval"), _INTERVAL)
+_SUMMARY: Any = {"macro": _MEASURED, "weighted_top10": _MEASURED, "micro": _MEASURED | _OPEN}
+_SUMMARY |= {"groups": _AGREEMENT, "ranked_terms": (_SHARE, None)}  # if any term is evaluated
+_NO_SUMMARY = {"macro": {"auc": (_SHARE, None)}} | _CONFIDENCE
+_RUN = {"scored": [_TEXT], "train": {}, "evaluate": {}, "model": (_TEXT, None)}
+_FOLDS = {"train": {"min_groups": _COUNT}, "evaluate": {"folds": _COUNT}}  # of a cross-validation
+_GROUPS: Any = {"group": [_TEXT], "gene": [_TEXT], "term": [_TEXT], "fold": ([_COUNT], None)}
+_GROUPS |= {"threshold": ([[FloatType()]], None), "group_threshold": ([FloatType()], None)}
+_SCORES: Any = {"notes": [_TEXT], "synthetic": FlagType(), "made_from": _RUN, "terms": [_TERM]}
+_SCORES |= {"summary": {"all": _NO_SUMMARY, None: _NO_SUMMARY}, "evaluated": {None: _GROUPS}}
 
 
 def outcomes_to_json(outcome, names, genes):
@@ -72,22 +96,27 @@ def is_cross_validated(groups):
 
 
 def outcomes_from_json(groups):
-    """Return the TermOutcomes of one stage range from the dict that `outcomes_to_json` made."""
-    n = len(groups["group"])
-    folds = groups["fold"]
-    thresholds = groups["threshold"]
-    group_thresholds = groups["group_threshold"]
-    if group_thresholds is not None:
-        thresholds = np.repeat(np.array(group_thresholds, float)[:, None], len(groups["term"]), axis=1)
-    elif thresholds is not None:
-        number = 0 if folds is None else np.unique(folds, return_inverse=True)[1]
-        thresholds = _by_group([np.broadcast_to(np.array(t)[number], n) for t in thresholds], n, float)
-    truth, yes = (_by_group([list(text) for text in groups[name]], n, "U1") for name in ("truth", "yes"))
-    probabilities = _by_group(groups["probability"], n, float)
-    if group_thresholds is not None:
-        thresholds = np.where(yes == "?", probabilities, thresholds)
-    values = _by_group(groups["value"], n, float)
-    folds = None if folds is None else np.array(folds, int)
+    """Return the TermOutcomes of one stage range from the dict that `outcomes_to_json` made.
+
+    Raises
+    ------
+    ValueError
+        If a column has another length, or values of another kind.
+    """
+    n = len(_to_array(groups, "gene", (len(groups["group"]),), object))
+    shape = len(groups["term"]), n
+    folds = None if groups["fold"] is None else _to_array(groups, "fold", (n,), int)
+    truth, yes = (_to_array(groups, name, shape, "U1").T for name in ("truth", "yes"))
+    values, probabilities = (_to_array(groups, name, shape, float).T for name in ("value", "probability"))
+    if ((probabilities < 0) | (probabilities > 1)).any():
+        raise ValueError("evaluated: probability is not between 0 and 1")
+    thresholds = None
+    if groups["group_threshold"] is not None:
+        of_groups = _to_array(groups, "group_threshold", (n,), float)
+        thresholds = np.where(yes == "?", probabilities, of_groups[:, None])
+    elif groups["threshold"] is not None:
+        found, number = np.unique([0] * n if folds is None else folds, return_inverse=True)
+        thresholds = _to_array(groups, "threshold", (shape[0], len(found)), float)[:, number].T
     of_groups = truth == "1", values, yes == "1", probabilities, folds
     return TermOutcomes(tuple(groups["term"]), *of_groups, thresholds=thresholds, observed=truth != "?")
 
@@ -115,36 +144,39 @@ def read_scores(path):
     InputError
         If the file cannot be read, or does not contain scores.
     DataError
-        If it is damaged.
+        If it is damaged, or a field does not have its type, range or length.
     """
     fix = "give a file made by: flyannot evaluate --json"
+    again = "delete it, and make it again with: flyannot evaluate --json"
     try:
         scores = read_json(path, what="scores", fix=fix)
-        is_whole = isinstance(scores, dict) and "made_from" in scores and matches_own_digest(scores)
-        evaluated = scores.get("evaluated", {}) if is_whole else None
-        if isinstance(evaluated, dict) and all(map(_has_one_shape, evaluated.values())):
-            return scores
-        raise InputError(f"{path} does not contain scores", fix=fix)
+        if not isinstance(scores, dict) or not matches_own_digest(scores):
+            raise InputError(f"{path} does not contain scores", fix=fix)
     except InputError:
         if not Path(path).is_file() or read_first_bytes(path, len(_BEGINS)) != _BEGINS:
             raise
-        raise DataError(
-            f"{path} is damaged: its contents do not match its digest",
-            fix="delete it, and make it again with: flyannot evaluate --json",
-        ) from None
-
-
-def _has_one_shape(groups):
-    """Return True if the columns of a stage range have equal lengths; otherwise they could fill memory."""
+        raise DataError(f"{path} is damaged: its contents do not match its digest", fix=again) from None
     try:
-        n = len(groups["group"])
-        n_terms = len(groups["term"])
-        columns = [groups[name] for name in ("truth", "yes", "value", "probability")]
-        of_terms = [*columns, groups["threshold"] or columns[0]]
-        of_groups = [*chain(*columns), groups["group_threshold"] or groups["group"]]
-        return {n_terms} == {*map(len, of_terms)} and {n} == {*map(len, of_groups)}
-    except (KeyError, TypeError):  # a column is missing, or is no list
-        return False
+        _check_scores(scores)
+    except ValueError as error:
+        raise DataError(f"{path} is damaged: {error}", fix=again) from None
+    return scores
+
+
+def _check_scores(scores):
+    """Raise ValueError, with the name of the field, if a dict of scores lacks what its readers use."""
+    check_schema(scores, _SCORES)
+    rows = {(row["stage_range"], row["term"]): row for row in scores["terms"]}
+    for key, row in rows.items():
+        check_schema(row, {} if row["reason"] else _MEASURED, f"terms.{key}")
+    for s, summary in scores["summary"].items():
+        n = sum(not row["reason"] for row in scores["terms"] if s in ("all", row["stage_range"]))
+        check_schema(summary, {"n_terms": IntegerType(n, n)} | (_SUMMARY if n else {}), f"summary.{s}")
+    for s, groups in scores["evaluated"].items():
+        outcomes_from_json(groups)
+        if missing := {(s, term) for term in groups["term"]} - rows.keys():
+            raise ValueError(f"terms has no row of {min(missing)}")
+        check_schema(scores["made_from"], {} if groups["fold"] is None else _FOLDS, "made_from")
 
 
 def _to_bits(column, observed):
@@ -153,9 +185,19 @@ def _to_bits(column, observed):
     return "".join(letters.tolist())
 
 
-def _by_group(rows, n, dtype):
-    """Convert lists, one for each term, to an array (n_groups, n_terms).
+def _to_array(groups, name, shape, dtype):
+    """Convert a column of a stage range to an array of a shape and dtype, of finite numbers or of letters.
 
-    rows : list of n_terms sequences of length n; n : the number of groups; dtype : of the array
+    Raises
+    ------
+    ValueError
+        If the column is missing, or cannot be converted.
     """
-    return np.array(rows, dtype).reshape(len(rows), n).T
+    try:
+        rows = map(list, groups[name]) if dtype == "U1" else groups[name]
+        array = np.array([*rows], dtype).reshape(shape) if len(groups[name]) == shape[0] else None
+    except (KeyError, TypeError, ValueError, OverflowError):
+        array = None
+    if array is None or (dtype is float and not np.isfinite(array).all()):
+        raise ValueError(f"evaluated: {name} is not an array of shape {shape}")
+    return array

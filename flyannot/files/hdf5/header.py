@@ -13,6 +13,8 @@ import numpy as np
 from h5py import h5a, h5o
 
 from flyannot.base.errors import DataError
+from flyannot.base.options import TextType
+from flyannot.base.schema import check_schema
 from flyannot.files.hdf5.layout import (
     list_attributes,
     list_objects,
@@ -23,6 +25,7 @@ from flyannot.files.hdf5.layout import (
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND, FORMAT_VERSION, LARGE_DATASETS, SCHEMAS
 
 _USUAL_CHAIN = ("extract", "pool")  # files do not name this chain
+_JSON = {"options": {}, "inputs": {None: [TextType()]}, "failures": [[TextType()] * 2]}  # name -> schema
 
 
 @dataclass(frozen=True)
@@ -69,27 +72,20 @@ def read_header(h5, path, kind=None):
     """
     root = h5o.open(h5.id, b"/")
     kind_found = _require_kind(root, path, kind)
-    header = Header(
+    values = {name: json.loads(_read_text_attribute(root, name)) for name in _JSON}
+    check_schema(values, _JSON)
+    options = values["options"]
+    check_schema({k: v for k, v in options.items() if k != "chain"}, {None: {}}, "options")
+    check_schema(step_chain(options), [TextType()], "chain")
+    return Header(
         kind_found,
-        json.loads(_read_text_attribute(root, "options")),
-        json.loads(_read_text_attribute(root, "inputs")),
+        options,
+        values["inputs"],
         int(read_attribute(root, "seed")) if h5a.exists(root, b"seed") else None,
-        tuple(tuple(failure) for failure in json.loads(_read_text_attribute(root, "failures"))),
+        tuple(map(tuple, values["failures"])),
         _read_text_attribute(root, "digest"),
         _read_text_attribute(root, "flyannot_version"),
     )
-    if not isinstance(header.options, dict) or not isinstance(header.inputs, dict):
-        raise TypeError("options or inputs are not a JSON object")
-    if not all(isinstance(digests, list) for digests in header.inputs.values()):
-        raise TypeError("inputs are not lists of digests")
-    chain = header.options.get("chain", [])
-    if not isinstance(chain, list) or not all(isinstance(name, str) for name in chain):
-        raise TypeError("the chain is not a list of names")
-    texts = [digest for digests in header.inputs.values() for digest in digests]
-    texts += [text for image, reason in header.failures for text in (image, reason)]
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError("inputs or failures are not text")
-    return header
 
 
 def step_chain(options):

@@ -300,9 +300,9 @@ def _changed_inputs(made_before, made_now):
     changed = set()
     for role in {*made_before, *made_now} - {"model"}:
         was, now = made_before.get(role), made_now.get(role)
-        if isinstance(now, dict):  # options that are not given follow from the curated terms
+        if isinstance(now, dict) and isinstance(was, dict):  # open options follow from the curated terms
             now = {name: value for name, value in now.items() if value is not None}
-            was = {name: (was or {}).get(name) for name in now}
+            was = {name: was.get(name) for name in now}
         if canonical_json(was) != canonical_json(now):
             changed.add(role)
     return changed

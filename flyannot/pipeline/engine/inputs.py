@@ -175,12 +175,12 @@ def read_options(stored, kind):
     DataError
         If the header lacks them.
     """
-    return _read_header_options(stored, kind.table, kind.from_header)
+    return read_header_options(stored, kind.table, kind.from_header)
 
 
 def dictionary_lam(stored):
     """Return the weight of the L1 norm that the dictionary of an open file was learned for."""
-    return _read_header_options(stored, "learn-dict", lambda of: FloatType(above=0).parse(of["lam"]))
+    return read_header_options(stored, "learn-dict", lambda of: FloatType(above=0).parse(of["lam"]))
 
 
 def is_imported(stored):
@@ -190,10 +190,10 @@ def is_imported(stored):
 
 def imported_width(stored):
     """Return the number of imported features per image, from the header of an open file."""
-    return _read_header_options(stored, "import", lambda of: IntegerType().parse(of["n_features"]))
+    return read_header_options(stored, "import", lambda of: IntegerType().parse(of["n_features"]))
 
 
-def _read_header_options(stored, table, read):
+def read_header_options(stored, table, read):
     """Return read(table) for a table of options in the header of an open file.
 
     Parameters

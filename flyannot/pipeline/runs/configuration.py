@@ -147,13 +147,14 @@ def _convert_paths(kind, table, change):
         name = to_kebab_case(entry.name)
         of_value = entry.metadata["kind"]
         value = table.get(name)
-        if isinstance(of_value, ModelPath) and value and resolve_model_path(Path(value)) != Path(value):
-            continue  # the name of a supplied model
-        if isinstance(of_value, PathType) or isinstance(getattr(of_value, "kind", None), PathType):
-            if isinstance(value, str):
-                changed[name] = change(value)
-            elif isinstance(value, list):
-                changed[name] = [change(path) if isinstance(path, str) else path for path in value]
+        is_path = isinstance(of_value, PathType) or isinstance(getattr(of_value, "kind", None), PathType)
+        paths = value if isinstance(value, list) else [value]
+        if not is_path or not all(isinstance(path, str) and path and "\0" not in path for path in paths):
+            continue  # what is no path is refused when it is parsed
+        if isinstance(value, list):
+            changed[name] = list(map(change, value))
+        elif not (isinstance(of_value, ModelPath) and resolve_model_path(Path(value)) != Path(value)):
+            changed[name] = change(value)  # unless it is the name of a supplied model
     return changed
 
 
@@ -226,9 +227,10 @@ def _read_path(path, tables, key):
         raise InputError(
             f"{path}: {key} is {value!r}, not a path in quotes", fix=f'write it as {key} = "folder"'
         )
-    if not value.isprintable():  # "C:\temp" in double quotes contains a tab
+    path_found = resolve_path(Path(path).parent, value.replace("\0", ""))
+    if "\0" in value or not (value.isprintable() or path_found.exists()):  # "C:\temp" contains a tab
         raise InputError(
             f"{path}: {key} is {value!r}: in double quotes a backslash begins a special character",
             fix=f"write the path with /, or in single quotes: {key} = 'C:\\folder'",
         )
-    return resolve_path(Path(path).parent, value)
+    return path_found

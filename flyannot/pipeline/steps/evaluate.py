@@ -25,6 +25,7 @@ from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
     has_synthetic_images,
     open_compatible,
+    read_header_options,
     read_options,
 )
 from flyannot.pipeline.engine.task import Execution, Outcome, ProgressCount, Task
@@ -98,7 +99,7 @@ def build_model_evaluation(model, paths, curated, options, adapt=None):
     seed = stored.seed
     digest = stored.digest
     train = read_options(stored, TrainOptions)
-    stage_ranges = tuple(stored.options["train"]["stage_ranges"])
+    stage_ranges = read_header_options(stored, "train", lambda of: tuple(of["stage_ranges"]))
     base = content_digests([resolve_model_path(adapt)]) if adapt else []
     named = {"features": content_digests(paths), "corrections": [], BASE_MODEL: base}
     named |= curated.digests

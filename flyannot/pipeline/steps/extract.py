@@ -19,6 +19,7 @@ from flyannot.images.extract import choose_stride
 from flyannot.images.options import ExtractOptions
 from flyannot.images.photograph import EmbryoBox
 from flyannot.pipeline.engine.images import read_selected_images
+from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.engine.parts import remove_parts
 from flyannot.pipeline.pictures.opened_pictures import PictureUse
 from flyannot.pipeline.pictures.pictures_task import PicturesTask
@@ -94,7 +95,7 @@ def summarise_descriptors(path):
         n_candidates = int(stored.read_array(stage_range, "n_candidates").sum())
         names = stored.read_array(stage_range, "image")
         images = pluralise(len(names), "image")
-        if stored.options["extract"]["multiple_embryos"]:
+        if read_options(stored, ExtractOptions).multiple_embryos:
             n_photographs = len({photograph_name(name) for name in names})
             images = f"{pluralise(len(names), 'embryo')} on {pluralise(n_photographs, 'photograph')}"
         n_patches = len(stored.datasets(stage_range)["descriptors"])

@@ -171,7 +171,7 @@ def _header(atoms, options, stage_ranges, inputs):
     """
     learned = {name: made for name, made in atoms.options.items() if name not in ("pool", "train")}
     if atoms.kind == "dictionary":
-        learned["learn-dict"] = learned["learn-dict"] | {"seed": atoms.seed}
+        learned["learn-dict"] = learned.get("learn-dict", {}) | {"seed": atoms.seed}
     elif "chain" in learned:
         learned["chain"] = step_chain(atoms.options)[:-1]
     pooled = options.to_header() | {"stage_ranges": stage_ranges}
