@@ -83,6 +83,11 @@ def _is_in_data_set(out, folders):
     return bool(folders & {name.parent for name in names}) and out.is_file() and is_picture_file(out)
 
 
+def _follow_link(path):
+    """Return the Path of the file to which a link leads: an output replaces this file, not the link."""
+    return Path(os.path.realpath(path) if os.path.islink(path) else path)
+
+
 def _stat_if_exists(path):
     """Return the os.stat_result of a path; None if it does not exist or cannot be reached.
 
@@ -100,7 +105,8 @@ def lock_output(path, *, beside=(), **patience):
     """Lock an output against other runs until the end of a `with` block.
 
     On entry, the parent folder is created; if the block raises an error, it is removed unless it has files.
-    Temporary files of this output that killed runs left are removed.
+    Temporary files of this output that killed runs left are removed. At the end, the parent folder must be
+    the same folder, so that an output is never in two places.
 
     Parameters
     ----------
@@ -113,9 +119,9 @@ def lock_output(path, *, beside=(), **patience):
     LockedError
         If another run has the lock.
     WriteError
-        If the folder cannot be created or written.
+        If the folder cannot be created or written, or is another folder at the end.
     """
-    path = Path(path)
+    path = _follow_link(path)
     with ExitStack() as stack:
         stack.push(partial(_remove_empty_folders, [p for p in path.parents if not p.exists()]))
         with explain_write_errors(path):
@@ -123,7 +129,12 @@ def lock_output(path, *, beside=(), **patience):
             stack.enter_context(exclusive_lock(path, **patience))
             for output in (path, *beside):
                 _remove_leftovers(output)
+        place = _stat_if_exists(path.parent)
         yield
+        found = _stat_if_exists(path.parent)
+        if not found or not os.path.samestat(place, found):
+            what = f"the folder {path.parent} was moved, removed or replaced while this ran"
+            raise WriteError(what, fix="leave it where it is, and run the same command again")
 
 
 def _remove_empty_folders(folders, error_class, *_):
@@ -156,7 +167,8 @@ def atomic_write(path, *, check=None, keep_same=False, is_own=False):
 
     Parameters
     ----------
-    path : Path of the output; its folder is created
+    path : Path of the output; its folder is created. If it is a link, the file to which the link leads is
+        written. A file that is replaced keeps its mode
     check : function called with the temporary path before the file is renamed; it raises an error if the file
         is not valid
     keep_same : bool, whether a file at `path` that already has the same bytes is left untouched
@@ -169,7 +181,7 @@ def atomic_write(path, *, check=None, keep_same=False, is_own=False):
     WriteError
         If the file cannot be written.
     """
-    path = Path(path)
+    path = _follow_link(path)
     check_output(path, is_own=is_own)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
@@ -182,8 +194,10 @@ def atomic_write(path, *, check=None, keep_same=False, is_own=False):
                 return
             check_output(path, is_own=is_own)  # again, since its folder may be new
             fsync_path(temporary)
+            if path.exists():
+                shutil.copymode(path, temporary)
             replace_file(temporary, path)
-            fsync_path(path.parent)
+            _fsync_folder(path.parent)
     finally:
         with suppress(OSError):  # without a folder there is no temporary file
             temporary.unlink()
@@ -306,5 +320,11 @@ def _move_to_final_folder(staged, folder, inputs):
         for file in files:
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             replace_file(staged / file, folder / file)
-    fsync_path(folder)
-    fsync_path(folder.parent)
+    _fsync_folder(folder)
+    _fsync_folder(folder.parent)
+
+
+def _fsync_folder(folder):
+    """Wait until the names in a folder are on the disk, if it can: the files are renamed, and so written."""
+    with suppress(OSError):
+        fsync_path(folder)

@@ -107,6 +107,41 @@ def test_what_killed_runs_left_is_swept_and_other_files_stay(tmp_path, name):
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(others)
 
 
+@pytest.mark.parametrize("place", ["folder", "link"])
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_an_output_whose_folder_goes_away_while_it_is_made_is_an_error(tmp_path, place, is_replaced):
+    """The folder, or a link to it, is moved away, and perhaps another one takes its place."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    path = tmp_path / place / "new.txt"
+    with pytest.raises(WriteError, match=f"{place} was moved, removed or replaced"), lock_output(path):
+        (tmp_path / place).rename(tmp_path / "elsewhere")
+        if is_replaced:
+            path.parent.mkdir()
+            write_text(path, NEW)
+
+
+def test_an_output_that_is_a_link_is_written_at_its_target_and_keeps_its_mode(target):
+    target.chmod(0o640)
+    link = target.with_name("link.txt")
+    link.symlink_to(target.name)
+    with lock_output(link):
+        write_text(link, NEW)
+    assert link.is_symlink() and target.read_text() == NEW and stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert names(target) == ["file.txt", "link.txt"]
+
+
+def test_a_file_that_is_renamed_counts_as_written_though_its_folder_fails(target, monkeypatch):
+    def fail(descriptor, fsync=os.fsync):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        fsync(descriptor)
+
+    monkeypatch.setattr(atomic.os, "fsync", fail)
+    write_text(target, NEW)
+    assert target.read_text() == NEW and names(target) == ["file.txt"]
+
+
 def test_sigkill_at_any_moment_leaves_a_whole_file(target, trials):
     """A writer alternates between two texts. Whenever it is killed, the file has one of them in full."""
     code = f"""
