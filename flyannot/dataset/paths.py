@@ -44,6 +44,11 @@ def resolve_path(folder, path):
     return plain if os.path.realpath(plain) == os.path.realpath(written) else written
 
 
+def real_name(path):
+    """Return the name of a file or folder without links, whatever the working folder is."""
+    return os.path.basename(os.path.realpath(path))
+
+
 def find_table(folder_or_table, name):
     """Return the path of a table: a given file itself, or the table `name` of a given folder.
 

@@ -137,9 +137,8 @@ def _build_page(run, groups, ids, more_banners, wanted):
 
     learned = {shown.stage_range: shown.predicted.learned for shown in run.shown_groups if shown.predicted}
     failures = [(file.path.name, *failure) for file in run.files.values() for failure in file.failures]
-    name = run.files["predictions"].path.stem if run.is_single else run.folder.absolute().name
     return Page(
-        f"Expression patterns: {name}",
+        f"Expression patterns: {run.name}",
         facts=_render_facts(run, learned),
         sections=[
             ("groups", "Genes", _render_groups(run, groups, list(learned))),
@@ -168,14 +167,13 @@ def _render_groups(run, groups, predicted):
         return ""
     held_out = bool(predicted) and "scores" in run.files["predictions"].inputs
     reasons = {groups.why_no_maps(s) for s in predicted or run.stage_ranges}
-    record = f"{run.folder.absolute().name}/{RECORD}"
     return render(
         "groups.html",
         stages=[(STAGE_RANGES.index(s), s) for s in run.stage_ranges],
         held_out=held_out,
         why_no_maps="" if "" in reasons else reasons.pop(),
         is_predicted=bool(predicted),
-        config=quote(record) if (run.folder / RECORD).is_file() else _run_of_pictures(run, predicted),
+        config=quote(f"{run.name}/{RECORD}") if run.has_record else _run_of_pictures(run, predicted),
     )
 
 

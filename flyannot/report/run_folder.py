@@ -10,7 +10,7 @@ from flyannot import __version__
 from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import Annotations
-from flyannot.dataset.paths import IMAGES
+from flyannot.dataset.paths import IMAGES, real_name
 from flyannot.encode.groups import Groups, group_images
 from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.reading import StoredFile, open_stored_file, read_image_metadata
@@ -21,7 +21,7 @@ from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.inputs import require_known_chain
 from flyannot.pipeline.pictures.stored_pictures import StoredPictures, open_pictures
-from flyannot.pipeline.runs.learned_tables import find_run_terms, list_table_images
+from flyannot.pipeline.runs.learned_tables import choose_terms, list_table_images
 from flyannot.report.templates import render
 from flyannot.terms.answers import GroupPredictions, group_answers, read_group_predictions
 from flyannot.terms.group_outcomes import read_scores
@@ -105,6 +105,16 @@ class Run:
         kinds = [kind for kind in ("features", "descriptors") if kind in self.files]
         return [*self.pictures.files, *(self.files[kind] for kind in kinds)]
 
+    @property
+    def name(self):
+        """The name of the predictions file, or of the output folder."""
+        return self.files["predictions"].path.stem if self.is_single else real_name(self.folder)
+
+    @property
+    def has_record(self):
+        """Whether the folder has the record of the run."""
+        return not self.is_single and (self.folder / RECORD).is_file()
+
     def stored(self, kind, stage_range):
         """Return the open file of a kind, such as "model"; None if it is missing or lacks the stage range."""
         stored: StoredFile | None = self.files.get(kind)
@@ -158,7 +168,8 @@ class Run:
         tables = curated.terms_by_gene, curated.unsure, curated.known_only
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.others, annotations]
-        return json_digest([__version__, *parts, [file.digest for file in self.pictures.files], self.notes])
+        parts += [file.digest for file in self.pictures.files], self.notes
+        return json_digest([__version__, *parts, self.name, self.data_set_name, self.has_record])
 
 
 def open_run(folder, curated=None, model=None):
@@ -180,7 +191,7 @@ def open_run(folder, curated=None, model=None):
     InputError
         If the folder has no file of a run, or its curated terms cannot be read.
     DataError
-        If a file is damaged.
+        If a file is damaged, or the scores were judged by other curated terms.
     """
     if folder.is_file():  # the files beside it may be of another run
         predictions = open_stored_file(folder, "predictions")
@@ -208,14 +219,14 @@ def open_run(folder, curated=None, model=None):
     others = {name: file_digest(folder / name) for name in names if (folder / name).is_file()}
     shown = [files[kind] for kind in (*_SHOWN_KINDS, "descriptors") if kind in files]
     pictures = open_pictures(*shown)
-    learned = find_run_terms(folder)
-    if curated or learned.has_tables:
-        notes += [f"{sentence}." for sentence in (curated or learned).changes]
-        annotations = (curated or learned).annotations
+    terms = choose_terms(folder, curated, scores and scores["made_from"])
+    if curated or terms.has_tables:
+        notes += [f"{sentence}." for sentence in terms.changes]
+        annotations = terms.annotations
     else:
         notes.append("The run has no curated terms.")
         annotations = Annotations({}, {})
-    return Run(folder, files, scores, others, annotations, pictures, notes, curated=curated or learned)
+    return Run(folder, files, scores, others, annotations, pictures, notes, curated=terms)
 
 
 def _open_model(predictions, path):

@@ -22,7 +22,7 @@ from flyannot.pipeline.engine.inputs import is_imported, read_options
 from flyannot.pipeline.engine.task import write_text_output
 from flyannot.pipeline.models.encoding import build_encoder
 from flyannot.pipeline.pictures.opened_pictures import PictureUse, read_rows
-from flyannot.pipeline.runs.learned_tables import find_run_terms
+from flyannot.pipeline.runs.learned_tables import choose_terms
 
 COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
 
@@ -240,7 +240,7 @@ class SimilarityIndex:
     @cached_property
     def _annotations(self):
         """The curated terms of the named data set; otherwise those that the run learned from."""
-        curated = self._curated or find_run_terms(self.stored.path.absolute().parent)
+        curated = choose_terms(self.stored.path.absolute().parent, self._curated)
         if not (self._curated or curated.has_tables):
             raise InputError(
                 f"there are no curated terms beside {self.stored.path}",

@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -196,10 +197,39 @@ def test_without_scores_the_answers_are_those_of_the_table(run, tmp_path):
 
 def test_the_columns_of_a_named_data_set_are_called_as_its_user_says(run, tmp_path):
     """The record of the run says how the columns of its own tables are called."""
+    folder = run.copied_to(tmp_path / "run").folder
+    shutil.rmtree(folder / "tables")
+    (folder / "scores.json").unlink()
     table = tmp_path / "annotations.csv"
     table.write_text((run.embryos / table.name).read_text().replace("term", "Begriff", 1))
-    named = open_run(run.folder, CuratedTerms(table, columns={"term": "Begriff"}))
+    named = open_run(folder, CuratedTerms(table, columns={"term": "Begriff"}))
     assert named.annotations == open_run(run.folder).annotations != Annotations({}, {})
+
+
+def test_files_and_tables_of_two_data_sets_are_refused_by_their_digests(run, flyannot, tmp_path):
+    """The data sets have the same names of genes."""
+    other = run.copied_to(tmp_path / "other")
+    with open(other.annotations, "a") as table:
+        table.write("nobody,4-6,gap\n")
+    what = "different annotations: "
+    assert what in flyannot("report F --data-set D", code=65, F=run.folder, D=other.embryos).err
+    line = "similar F syn001 --has gap --data-set D -o O"
+    assert what in flyannot(line, code=65, F=run.features, D=other.embryos, O=tmp_path / "o.csv").err
+    scores = "evaluate F D --folds 3 --min-groups 4 -o O"
+    for chain in (run, other):
+        flyannot(scores, code=0, F=run.features, D=chain.embryos, O=chain.folder.parent / "s.json")
+    pair = {name: chain.folder.parent / "s.json" for name, chain in (("A", run), ("B", other))}
+    assert what in flyannot("compare A B", code=65, **pair).err
+
+
+def test_a_page_is_made_again_for_another_data_set_or_command(run, tmp_path):
+    """Its title and its commands do not depend on the folder of a job."""
+    copy = run.copied_to(tmp_path / "run")
+    before = open_run(copy.folder)
+    assert open_run(copy.folder / "tables" / "..").digest() == before.digest()
+    assert replace(before, data_set_name="other").digest() != before.digest()
+    (copy.folder / "run.toml").unlink()
+    assert open_run(copy.folder).digest() != before.digest()
 
 
 ANSWER_OF = dict.fromkeys((AGREED, NEW, PREDICTED), "yes") | dict.fromkeys((MISSED, ABSENT), "no")

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from flyannot.base.errors import DataError, FlyannotError, InputError
+from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.text import pluralise
+from flyannot.pipeline.engine.curated_terms import require_same_terms
 from flyannot.terms.bootstrap import compare_outcomes
 from flyannot.terms.group_outcomes import read_scores
 
@@ -28,15 +29,12 @@ def compare_files(first, second):
     InputError
         If a file is missing, or the two have no stage range, term and group in common.
     DataError
-        If a file lacks the values of every group.
+        If a file is damaged, or the two were judged by different curated terms.
     """
     scores = [read_scores(path) for path in (first, second)]
-    try:
-        comparison = compare_outcomes(*scores)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise DataError(
-            f"{first} or {second} is damaged ({error})", fix="make both again with --json"
-        ) from error
+    one, other = (of_file["made_from"] for of_file in scores)
+    require_same_terms(first, one, second, other, ("annotations", "corrections", "roll_up"))
+    comparison = compare_outcomes(*scores)
     if comparison["mean"] is None:
         raise InputError(
             f"{first} and {second} have no term and group in common",

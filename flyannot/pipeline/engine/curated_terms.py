@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from flyannot.base.errors import InputError, did_you_mean
+from flyannot.base.errors import DataError, InputError, did_you_mean
 from flyannot.curation.corrections import apply_corrections, describe_changes, read_corrections
 from flyannot.dataset.folder import Annotations, read_annotations
 from flyannot.dataset.ontology import add_parent_terms, read_ontology
 from flyannot.dataset.paths import ANNOTATIONS, find_table, has_table
-from flyannot.files.digest import file_digest, table_digest
+from flyannot.files.digest import file_digest, json_digest, table_digest
 from flyannot.terms.metrics import NOT_ANATOMY
 
 
@@ -109,3 +109,24 @@ class CuratedTerms:
             files = ", ".join(path.name for path in self.corrections)
             sentences = [f"{files}: {s}" for s in describe_changes(changes)]
         return (add_parent_terms(annotations, ontology) if ontology else annotations), sentences
+
+
+def require_same_terms(first, made_from, second, made_from_second, roles=("annotations",)):
+    """Check by the digests of their tables that two files or folders have the same curated terms.
+
+    Parameters
+    ----------
+    first, second : Paths or names, for the message
+    made_from, made_from_second : dicts, role of a table -> list of digests, such as `CuratedTerms.digests`
+    roles : the roles to compare
+
+    Raises
+    ------
+    DataError
+        If the digests differ.
+    """
+    for role in roles:
+        one, other = (json_digest(made.get(role) or [])[:12] for made in (made_from, made_from_second))
+        if one != other:
+            what = f"{first} and {second} have different {role}: {one} and {other}"
+            raise DataError(what, fix=f"make both with the same {role}")

@@ -3,7 +3,7 @@
 from flyannot.dataset.paths import ANNOTATIONS, IMAGES, find_table, has_table
 from flyannot.files.atomic_file import copy_file
 from flyannot.files.tables import read_table
-from flyannot.pipeline.engine.curated_terms import CuratedTerms
+from flyannot.pipeline.engine.curated_terms import CuratedTerms, require_same_terms
 from flyannot.pipeline.runs.configuration import read_record
 
 FOLDER = "tables"  # in the output folder of a run
@@ -43,6 +43,21 @@ def find_run_terms(folder):
     record = read_record(folder)
     columns = record.options["select"].columns if record else None
     return CuratedTerms(tables, tuple(corrections), columns)
+
+
+def choose_terms(folder, named, made_from=None):
+    """Return the CuratedTerms that a user names; without them, those that a run learned from.
+
+    folder : Path of the output folder of the run; named : CuratedTerms, or None
+    made_from : digests of the tables of scores in the folder, if it has no copies of its tables
+
+    Raises DataError if the named terms are not from the same table.
+    """
+    learned = find_run_terms(folder)
+    known = learned.digests if learned.has_tables else made_from
+    if named and known:
+        require_same_terms(named.folder_or_table, named.digests, folder, known)
+    return named or learned
 
 
 def list_table_images(curated):
