@@ -4,6 +4,8 @@ Exit codes: 0 done, 1 handled failure, 2 usage, configuration or tables, 3 finis
 and listed, 65 damaged or mismatched data, 74 cannot write, 75 locked by another run.
 """
 
+from collections.abc import Iterable
+
 
 class FlyannotError(Exception):
     """An error that a command reports in one line, with its remedy if there is one.
@@ -19,11 +21,14 @@ class FlyannotError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: object, *, fix: str | None = None) -> None:
-        """Make the error; `message` may be any object with a text, and `fix` is the remedy."""
+    def __init__(self, message: object, *, fix: str | None = None, lines: Iterable[str] = ()) -> None:
+        """Make the error; `message` may be any object with a text, and `fix` is the remedy.
+
+        `lines` are further lines of the message. A line end in a name, such as a path, is shown as \\n.
+        """
         super().__init__(message)
-        self.message = str(message)
-        self.fix = fix
+        self.message = "\n".join(str(line).replace("\n", "\\n") for line in (message, *lines))
+        self.fix = fix and fix.replace("\n", "\\n")
 
     def __str__(self) -> str:
         return f"{self.message}\nFix: {self.fix}" if self.fix else self.message

@@ -67,12 +67,12 @@ def raise_errors(where, faults):
     if len(faults) == 1:
         raise faults[0]
     if faults:
-        lines = "\n".join(error.message for error in faults)
         words = {c: word for error in faults for c, word in getattr(error, "words", {}).items()}
         remedies = [suggest_header_words(words)] if words else []
         remedies += [error.fix for error in faults if not getattr(error, "words", {})]
         fixes = "; ".join(dict.fromkeys(remedies))
-        raise InputError(f"{where}: {len(faults)} faults:\n{lines}", fix=fixes)
+        lines = [error.message for error in faults]
+        raise InputError(f"{where}: {len(faults)} faults:", fix=fixes, lines=lines)
 
 
 def warn_about(table, named, one, many, more="", *, n=None):

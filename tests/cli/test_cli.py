@@ -263,10 +263,13 @@ def test_any_locale_and_terminal(own_chain):
     table = own_chain.embryos / "images.csv"
     table.write_text(table.read_text().replace(",syn001,", ",β-Tub,"), encoding="utf-8")
     plain = {"LANG": "C", "LC_ALL": "C", "TERM": "dumb"}
-    ascii_only = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    ascii_only = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     for number, environment in enumerate((plain, ascii_only)):
         out = f"p{number}.h5"
         line = f"$flyannot annotate model.h5 embryos -o {out} --stage-range 4-6 --jobs 1"
         done = in_shell(f"{line} && $flyannot show {out}", own_chain.folder, **environment)
         assert done.returncode == 0, done.stderr
         assert "β-Tub" in (own_chain.folder / f"p{number}.csv").read_text(encoding="utf-8")
+    not_utf8 = ascii_only | {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = in_shell("$flyannot annotate model.h5 embryos -o p.h5 --jobs 1", own_chain.folder, **not_utf8)
+    assert done.returncode == 2 and "as ascii, not UTF-8" in done.stderr and "PYTHONUTF8=1" in done.stderr

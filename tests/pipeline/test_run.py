@@ -196,6 +196,18 @@ def test_a_record_that_somebody_edited_is_read_and_checked_as_any_configuration(
         read_record(tmp_path)
 
 
+def test_a_record_in_folders_whose_names_have_line_ends_is_read_and_messages_stay_one_line(
+    flyannot, own_chain, tmp_path
+):
+    data_set = tmp_path / "a\nb" / "em\nb"
+    own_chain.embryos.rename(data_set.parent.mkdir() or data_set)
+    line = "run --data-set D -o O --step extract"
+    flyannot(line, code=0, D=data_set, O=tmp_path / "res\nults")
+    flyannot("run C --step extract", code=0, C=tmp_path / "res\nults" / "run.toml")
+    said = flyannot(line, code=2, D=tmp_path / "no\nwhere", O=tmp_path / "o")
+    assert "no\\nwhere" in said.err and len(said.err.splitlines()) == 2
+
+
 def test_a_configuration_that_is_no_record_is_not_replaced(flyannot, config):
     path = config.rename(config.with_name("run.toml"))
     text = path.read_text()

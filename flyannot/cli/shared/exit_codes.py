@@ -75,6 +75,8 @@ def _run(group):
         raise InputError(
             "the working folder does not exist any more", fix="change to another folder"
         ) from None
+    if (encoding := sys.getfilesystemencoding()) != "utf-8":  # names of files could not be read or written
+        raise InputError(f"this locale reads names of files as {encoding}, not UTF-8", fix="set PYTHONUTF8=1")
     if hasattr(sys.stdout, "reconfigure"):  # a terminal may lack letters
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
