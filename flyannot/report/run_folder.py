@@ -21,6 +21,7 @@ from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.inputs import require_known_chain
 from flyannot.pipeline.pictures.stored_pictures import StoredPictures, open_pictures
+from flyannot.pipeline.runs.configuration import RECORD
 from flyannot.pipeline.runs.learned_tables import choose_terms, list_table_images
 from flyannot.report.templates import render
 from flyannot.terms.answers import GroupPredictions, group_answers, read_group_predictions
@@ -169,7 +170,7 @@ class Run:
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.others, annotations]
         parts += [file.digest for file in self.pictures.files], self.notes
-        return json_digest([__version__, *parts, self.name, self.data_set_name, self.has_record])
+        return json_digest([__version__, *parts, self.name, self.has_record])
 
 
 def open_run(folder, curated=None, model=None):

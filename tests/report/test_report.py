@@ -4,7 +4,6 @@ import base64
 import json
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -222,12 +221,11 @@ def test_files_and_tables_of_two_data_sets_are_refused_by_their_digests(run, fly
     assert what in flyannot("compare A B", code=65, **pair).err
 
 
-def test_a_page_is_made_again_for_another_data_set_or_command(run, tmp_path):
+def test_a_page_is_made_again_for_another_command(run, tmp_path):
     """Its title and its commands do not depend on the folder of a job."""
     copy = run.copied_to(tmp_path / "run")
     before = open_run(copy.folder)
     assert open_run(copy.folder / "tables" / "..").digest() == before.digest()
-    assert replace(before, data_set_name="other").digest() != before.digest()
     (copy.folder / "run.toml").unlink()
     assert open_run(copy.folder).digest() != before.digest()
 
