@@ -5,16 +5,29 @@ from flyannot.base.text import fold
 
 VIEWS = ("lateral", "dorsal", "ventral")
 _ALIKE = 0.8  # difflib's similarity of a misspelt view; "dorsolateral" is a view of its own
+_NOUNS = {"view", "vue", "vista", "veduta", "ansicht", "aanzicht", "widok", "вид"}
+# The beginnings of words for a view in other languages, without accents; up to _ENDING letters may follow.
+_BEGINNINGS = {
+    "lateral": "lateral seitlich seitenansicht zijaanzicht boczn боков латеральн 側面 侧面 측면",
+    "dorsal": "dorsal ruckenansicht rugzijde grzbietow спинн дорсальн 背面 背側 背侧 등쪽",
+    "ventral": "ventral bauchansicht buikzijde brzuszn брюшн вентральн 腹面 腹側 腹侧 배쪽",
+}
+_ENDING = 3
 
 
 def parse_view(text):
     """Return a view in the form in which views are compared: "Lateral" and "lateral view" become "lateral".
 
     Capitals, characters that are not visible, and the word "view" do not count, nor accents in a usual view.
+    A usual view is also known in other languages, such as "vue latérale".
     """
     visible = "".join(c for c in text.casefold() if c.isprintable())
-    view = " ".join(visible.split()).removesuffix(" view")
-    return fold(view) if fold(view) in VIEWS else view
+    words = [word for word in fold(visible).split() if word not in _NOUNS]
+    for view, beginnings in _BEGINNINGS.items():
+        for known in beginnings.split() if len(words) == 1 else ():
+            if words[0].startswith(known) and len(words[0]) <= len(known) + _ENDING:
+                return view
+    return " ".join(visible.split()).removesuffix(" view")
 
 
 def suggest_view(view):

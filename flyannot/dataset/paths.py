@@ -9,6 +9,7 @@ from shlex import quote
 
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.dataset.table_warnings import MOST_LISTED, warn_about
+from flyannot.files.file_kind import PICTURE_SUFFIXES
 from flyannot.images.address import file_name_part
 
 log = logging.getLogger("flyannot")
@@ -158,7 +159,7 @@ class ImagePaths:
             if path := self._find_exact(text) or ("\\" in text and self._find_exact(text.replace("\\", "/"))):
                 return path
         for text in texts:
-            if path := self._find_ignoring_capitals(text.replace("\\", "/")):
+            if path := self._find_similar(text.replace("\\", "/")):
                 self._respelt[name] = line, path
                 return path
         (absent, _), _ = self._listings(name)
@@ -167,15 +168,13 @@ class ImagePaths:
         return os.path.normpath(absent) if name.rpartition("/")[2] in ("", ".", "..") else absent
 
     def warn(self, table):
-        """Log warnings: which images were found with other capitals, and which are missing, with suggestions.
+        """Log warnings: which images were found by a similar name, and which are missing, with suggestions.
 
         table : Path, for the messages
         """
         respelt = self._respelt.items()
         taken = [f'"{name}" (line {i}: "{os.path.basename(path)}")' for name, (i, path) in respelt]
-        warn_about(
-            table, taken, "image was taken with other capitals", "images were taken with other capitals"
-        )
+        warn_about(table, taken, "image was taken by a similar name", "images were taken by a similar name")
         if not self._missing:
             return
         shown = []
@@ -193,16 +192,19 @@ class ImagePaths:
                 return folder + stored
         return None
 
-    def _find_ignoring_capitals(self, name):
-        """Return the path of the only file of that name in other capitals, or None."""
+    def _find_similar(self, name):
+        """Return the path of the only file of that name in other capitals, or with a suffix of pictures.
+
+        Returns None if there is no such file, or there are several.
+        """
         tail = _normalise(name.rpartition("/")[2]).casefold()
-        alike = {
-            folder + stored
-            for folder, names in self._listings(name)
-            for stored in names.values()
-            if _normalise(stored).casefold() == tail
-        }
-        return alike.pop() if len(alike) == 1 else None
+        found = {}  # path of a file -> its name
+        for folder, names in self._listings(name):
+            found |= {folder + stored: _normalise(stored).casefold() for stored in names.values()}
+        for wanted in ({tail}, {tail + suffix for suffix in PICTURE_SUFFIXES}):
+            if alike := [path for path, stored in found.items() if stored in wanted]:
+                return alike[0] if len(alike) == 1 else None
+        return None
 
     def _listings(self, name):
         """Return the two folders where a name is searched, each ending in a slash, with the names in them."""
@@ -228,7 +230,7 @@ class ImagePaths:
         """Return '; did you mean …?' with a similar file, if there is one."""
         head, _, tail = name.replace("\\", "/").rpartition("/")
         head += "/" if head else ""
-        near = [stored for _, names in self._listings(head) for stored in names]
+        near = sorted(stored for _, names in self._listings(head) for stored in names)
         alike = [stored for stored in near if _stem(stored) == _stem(tail)]
         alike = alike or get_close_matches(tail, near, n=1)
         if alike:

@@ -15,6 +15,10 @@ from flyannot.base.views import ViewType, parse_view, suggest_view
         ("véntral", "ventral"),
         ("\u200blateral", "lateral"),
     ]
+    + [("Vue latérale", "lateral"), ("seitliche Ansicht", "lateral"), ("Seitenansicht", "lateral")]
+    + [("vista dorsal", "dorsal"), ("dorsali", "dorsal"), ("Rückenansicht", "dorsal"), ("背側", "dorsal")]
+    + [("widok brzuszny", "ventral"), ("Вентральный вид", "ventral"), ("dorsolateral", "dorsolateral")]
+    + [("latéral-dorsal", "latéral-dorsal"), ("laterodorsal", "laterodorsal")]
     + [("Dorso  lateral", "dorso lateral"), ("Ünder", "ünder"), ("view", "view"), ("", "")],
 )
 def test_a_view_is_compared_without_capitals_spaces_and_the_word(text, view):

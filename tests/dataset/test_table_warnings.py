@@ -228,16 +228,20 @@ def test_missing_images_are_named_with_both_places_and_a_suggestion(images_csv, 
         (tmp_path / folder).mkdir()
     for name in ("images/a.BMP", "b.tiff", "here.png", "plate 1/a.png", "b\\c.png", "deep/keep.png"):
         (tmp_path / name).touch()
+    for name in ("IMG_1.JPG", "two.png", "two.tif", "notes.txt"):
+        (tmp_path / name).touch()
     rows = ["a.bmp", "here.png", "C:\\b.tiff", "deep/lost.png", "b.tif", "deep/b.png"]
-    rows += ["plate 1\\a.png", "b\\c.png"]
+    rows += ["img_1", "two", "notes", "plate 1\\a.png", "b\\c.png"]
     path = images_csv("image,gene,stage_range\n" + "".join(f"{name},x,4-6\n" for name in rows))
     assert [image.path.is_file() for image in read_images(path)[-2:]] == [True, True]
     capitals, message = caplog.messages
-    assert capitals.endswith('1 image was taken with other capitals: "a.bmp" (line 2: "a.BMP")')
+    taken = '2 images were taken by a similar name: "a.bmp" (line 2: "a.BMP"), "img_1" (line 8: "IMG_1.JPG")'
+    assert capitals.endswith(taken)
     assert message == (
-        'warning: images.csv: 4 images are missing: \n  "C:\\b.tiff" (line 4; did you mean "b.tiff"?)'
+        'warning: images.csv: 6 images are missing: \n  "C:\\b.tiff" (line 4; did you mean "b.tiff"?)'
         '\n  "deep/lost.png" (line 5)\n  "b.tif" (line 6; did you mean "b.tiff"?)'
-        '\n  "deep/b.png" (line 7; did you mean "deep/keep.png"?); '
+        '\n  "deep/b.png" (line 7; did you mean "deep/keep.png"?)'
+        '\n  "two" (line 9; did you mean "two.png"?)\n  "notes" (line 10; did you mean "notes.txt"?); '
         f"looked for in {tmp_path} and {tmp_path}/images"
     )
     (tmp_path / "a.Bmp").touch()
