@@ -45,6 +45,7 @@ const LookAlikes = (() => {
     if (chosen.alike === chosen.current) select.value = chosen.asked;
     select.addEventListener("change", () => {
       byId("groups-which").value = select.value ? "alike" : "all";
+      if (select.value) byId("groups-search").value = ""; // the list takes the place of the search
       chosen.alike = select.value ? chosen.current : -1;
       chosen.asked = select.value || "lacks";
       listAgain(false);
