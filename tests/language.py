@@ -26,7 +26,7 @@ _MODULE_PATH = re.compile(r"`~?flyannot(\.\w+){2,}`")
 _CLASS = re.compile(r"\b(?:[A-Z][a-z0-9]+){2,}\b")
 _CLASS_OF_PARAMETER = re.compile(r"^ *\w[\w, ]* : (?:[a-z]+ of )?([A-Z][a-z]+)\b", re.MULTILINE)
 _NO_CLASSES = """
-Cholesky FlyBase FlyExpress JavaScript LibreOffice MovieLens NumPy Pillow Python SciPy
+Cholesky DeLong FlyBase FlyExpress JavaScript LibreOffice McNeil MovieLens NumPy Pillow Python SciPy
 BitsPerSample ColorMap ExtraSamples FillOrder ImageDescription MaxSampleValue MemAvailable MinSampleValue
 PhotometricInterpretation SampleFormat TiffData
 """  # programs, sites, tags of files

@@ -6,7 +6,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.report.templates import render
 from flyannot.report.term_ids import NO_IDS
 from flyannot.terms.group_outcomes import outcomes_from_json
-from flyannot.terms.metrics import METRICS
+from flyannot.terms.metrics import LEAST_GENES, METRICS
 
 
 def render_scores(scores, ids=NO_IDS):
@@ -23,6 +23,7 @@ def render_scores(scores, ids=NO_IDS):
         stages=list(dict.fromkeys(row["stage_range"] for row in scores["terms"])),
         rows=[(row, ids.link(row["stage_range"], row["term"])) for row in rows],
         metrics=METRICS,
+        least_genes=LEAST_GENES,
         stage_ranges=STAGE_RANGES,
         overall=scores["summary"]["all"],
         calibration=_find_calibration(scores),

@@ -102,7 +102,7 @@ def _format_term(term, width):
     width : number of characters of the column of names
     """
     area = "untested" if term.auc is None else f"{term.auc:.3f}"
-    interval = "" if term.auc is None else f"{term.auc_low:.3f} to {term.auc_high:.3f}"
+    interval = "" if term.auc_low is None else f"{term.auc_low:.3f} to {term.auc_high:.3f}"
     yes = "" if term.n_yes is None else f"{term.n_yes:>7}"
     threshold = "" if term.threshold is None else f"{term.threshold:>11.3f}"
     line = f"{term.term:<{width}}{term.n_genes:>7}{threshold}{area:>10}{interval:>18}{yes}"

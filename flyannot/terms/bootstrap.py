@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from flyannot.terms.group_outcomes import outcomes_from_json
-from flyannot.terms.metrics import group_agreement, weighted_pairs
+from flyannot.terms.metrics import auc_interval, group_agreement, weighted_pairs
 
 N_SAMPLES = 1000
 LEVEL = 0.95
@@ -74,9 +74,10 @@ def bootstrap_interval(samples):
 def add_confidence(result):
     """Add intervals and calibration to scores, and return them.
 
-    Every row of "terms" gets `auc_interval`, `brier` and `ece`.  Every summary gets `auc_interval` (of the
-    mean AUC), `brier` and `ece` over all its groups and terms, and its "groups" get `f1_interval` and
-    `jaccard_interval`.  They are None if nothing was evaluated.
+    Every row of "terms" gets `auc_interval` (by the function of this name), `brier` and `ece`.  Every summary
+    gets `auc_interval` (of the mean AUC, by the bootstrap), `brier` and `ece` over all its groups and terms,
+    and its "groups" get `f1_interval` and `jaccard_interval`.  They are None if nothing was evaluated, and
+    the interval of a term also with fewer than LEAST_GENES genes.
 
     Parameters
     ----------
@@ -93,11 +94,14 @@ def add_confidence(result):
         rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
         outcome = outcomes_from_json(groups)
         outcome = outcome.subset(slice(None), [j for j, term in enumerate(outcome.terms) if term in rows])
-        resampled = bootstrap_aucs(outcome, weights_of_range)[1:]
+        genes = np.asarray(groups["gene"])
         for j, term in enumerate(outcome.terms):
-            interval = {"auc_interval": bootstrap_interval(resampled[:, j])}
-            rows[term] |= interval | _calibration([outcome.subset(slice(None), [j])])
-        samples.append(resampled)
+            known = outcome.known_rows(j)
+            more = {"folds": outcome.group_folds[known], "genes": genes[known]}
+            interval = auc_interval(outcome.values[known, j], outcome.truth[known, j], **more)
+            rows[term] |= {"auc_interval": interval and list(interval)}
+            rows[term] |= _calibration([outcome.subset(slice(None), [j])])
+        samples.append(bootstrap_aucs(outcome, weights_of_range)[1:])
         outcomes.append(outcome)
         agreement = group_agreement(outcome)
         of_groups = {name: weights_of_range[1:] @ agreement[name] for name in ("f1", "jaccard")}

@@ -34,6 +34,7 @@ In the summary over all stage ranges, the same term in two stage ranges counts a
 """
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ from flyannot.base.errors import DataError
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
 METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")  # are averaged
 AGREEMENT = ("f1", "jaccard", "n_yes", "n_curated")  # of the terms of a group, see `group_agreement`
+LEAST_GENES = 5  # with the term, and without it, for an interval of its AUC
+_AREAS = (np.arange(2**14) + 0.5) / 2**14  # among which the ends of an interval are searched for
 _NO_SCORES = dict.fromkeys((*METRICS, "precision"))
 
 
@@ -185,6 +188,61 @@ def auc(values, truth, folds=None):
     """
     ordered, n_pairs = (float(counts.sum()) for counts in concordant_pairs(values, truth, folds))
     return ordered / n_pairs if n_pairs else None
+
+
+def auc_interval(values, positive, level=0.95, *, folds=None, genes=None):
+    """Return the score interval (low, high) of the AUC of one term; None with fewer than LEAST_GENES genes.
+
+    It has all areas from which the measured one differs by less than a quantile of the normal distribution
+    times the standard deviation at that area.  Of two such deviations the larger one counts: of two
+    exponential distributions (Hanley and McNeil), and of the values (DeLong), scaled from the measured area.
+    In simulations of 60 to 400 genes 95% intervals held the true area in 90 to 99% of cases.
+
+    Parameters
+    ----------
+    values : float array (n,), decision values
+    positive : bool array (n,), True for rows with the term
+    level : float, of confidence
+    folds : int array (n,), or None; as in `concordant_pairs`
+    genes : sequence (n,), the gene of each row; None if each row is a gene of its own
+
+    Source
+    ------
+    Hanley and McNeil, Radiology 143 (1982), 29-36; DeLong, DeLong and Clarke-Pearson, Biometrics 44 (1988),
+    837-845.
+    """
+    values, positive = check_decision_values(values, positive)
+    folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
+    genes = np.arange(len(values)) if genes is None else np.asarray(genes)
+    area = auc(values, positive, folds)
+    placements = np.full(len(values), np.nan)  # of the rows of the other class, the fraction in right order
+    for fold in np.unique(folds):
+        for is_positive in (True, False):
+            rows = (folds == fold) & (positive == is_positive)
+            others = np.sort(values[(folds == fold) & (positive != is_positive)])
+            if len(others):
+                above = sum(np.searchsorted(others, values[rows], side) for side in ("left", "right"))
+                above = above / (2 * len(others))
+                placements[rows] = above if is_positive else 1 - above
+    of_genes = []
+    for is_positive in (True, False):
+        rows = (positive == is_positive) & np.isfinite(placements)
+        _, number = np.unique(genes[rows], return_inverse=True)
+        of_genes.append(np.bincount(number, placements[rows]) / np.bincount(number))
+    n_with, n_without = map(len, of_genes)
+    if area is None or min(n_with, n_without) < LEAST_GENES:
+        return None
+    at = _AREAS
+    both_ahead = at / (2 - at) - at**2
+    both_behind = 2 * at**2 / (1 + at) - at**2
+    variance = at * (1 - at) + (n_with - 1) * both_ahead + (n_without - 1) * both_behind
+    variance /= n_with * n_without
+    if 0 < area < 1:
+        measured = sum(np.var(of_class, ddof=1) / len(of_class) for of_class in of_genes)
+        variance = np.maximum(variance, measured * at * (1 - at) / (area * (1 - area)))
+    quantile = NormalDist().inv_cdf((1 + level) / 2)
+    inside = at[np.abs(area - at) <= quantile * np.sqrt(variance)]
+    return float(min(area, *inside[:1])), float(max(area, *inside[-1:]))
 
 
 def average_precision(values, truth, folds=None):

@@ -7,13 +7,12 @@ import numpy as np
 from flyannot.base.errors import DataError
 from flyannot.base.text import pluralise
 from flyannot.terms import CLASSIFIERS
-from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval, weighted_aucs
 from flyannot.terms.calibration import choose_threshold, fit_platt, sigmoid
+from flyannot.terms.metrics import LEAST_GENES, auc, auc_interval
 from flyannot.terms.options import EXPECTED_F1
 from flyannot.terms.scorer import FitOptions, OutOfFoldValues, Scorer, list_observed_rows, observed_mask
 from flyannot.terms.suggestions import answer_thresholds
 
-LEAST_GENES = 5  # with the term, and without it; with fewer there is no AUC, as in `flyannot evaluate`
 FEW_GENES = 20  # with the term; with fewer, an AUC is mostly chance
 
 _COUNTS = ("n_groups", "n_positive", "n_genes")
@@ -230,7 +229,7 @@ def count_genes(Y, genes, observed):
 
 
 def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
-    """Return the AUC of every term from out-of-fold decision values, with its 95% interval over genes.
+    """Return the AUC of every term from out-of-fold decision values, with its 95% interval.
 
     Parameters
     ----------
@@ -245,14 +244,12 @@ def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
         All three are nan (untested) if fewer than LEAST_GENES genes have the term or lack it, or if no fold
         has both classes.
     """
-    (weights,) = bootstrap_gene_weights(genes)
     areas = np.full((3, Y.shape[1]), np.nan)
     rows = list_observed_rows(observed)
-    for j in np.flatnonzero(np.minimum(*count_genes(Y, genes, observed)) >= LEAST_GENES):
+    for j in range(Y.shape[1]):
         values, truth, folds = (column[rows[j], j] for column in (held_out.scored, Y, held_out.folds))
-        area, *samples = weighted_aucs(values, truth, folds, weights[:, rows[j]])
-        if np.isfinite(area):
-            areas[:, j] = area, *(bootstrap_interval(np.array(samples)) or (np.nan, np.nan))
+        if interval := auc_interval(values, truth, folds=folds, genes=np.asarray(genes)[rows[j]]):
+            areas[:, j] = auc(values, truth, folds), *interval
     return areas
 
 

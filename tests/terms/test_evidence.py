@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from flyannot.terms.metrics import auc
+from flyannot.terms.metrics import auc, auc_interval
 from flyannot.terms.model import LEAST_GENES, count_genes, held_out_aucs
 from flyannot.terms.scorer import OutOfFoldValues, choose_setting
 from flyannot.terms.training_set import ENOUGH_GROUPS
+from tests.campaign.trials import IN_CAMPAIGN
 
 
 def held_out(values, folds):
@@ -33,12 +35,49 @@ def test_a_term_of_too_few_genes_is_untested_and_any_other_has_its_auc_within_fo
         assert low < area < high or (low, high) == (area, area) == (1, 1)
 
 
-def test_the_interval_covers_the_truth_about_as_often_as_it_says(rng):
-    """Use values without meaning, with the AUC 0.5: at least 83% of the 95% intervals contain it."""
-    genes, folds = np.array([f"g{i}" for i in range(60)]), np.arange(60) % 3
-    Y = np.repeat((np.arange(60) < 20)[:, None], 100, axis=1)
-    _, low, high = held_out_aucs(held_out(rng.normal(size=Y.shape), folds), Y, genes, np.ones_like(Y))
-    assert np.mean((low <= 0.5) & (high >= 0.5)) > 0.83
+@pytest.mark.parametrize("share", [0.0, 0.3])  # of the positive genes, of those that look like negative ones
+@pytest.mark.parametrize("width", [1, 2])  # of positive values, relative to the negative ones
+@pytest.mark.parametrize("n_positive", [5, 20, 60] if IN_CAMPAIGN else [20])
+@pytest.mark.parametrize("n", [60, 150, 400] if IN_CAMPAIGN else [60])
+def test_the_interval_holds_the_true_area_about_as_often_as_it_says(n, n_positive, width, share, trials):
+    rng = np.random.default_rng(n_positive)
+    n_draws = trials(40, campaign=200)
+    n_positive = min(n_positive, n // 2)
+    positive = np.arange(n) < n_positive
+    for distance in (0.4, 1.5, 3.0):
+        area = (1 - share) * norm.cdf(distance / np.hypot(1, width)) + share / 2
+        held = 0
+        for _ in range(n_draws):
+            values = rng.normal(size=n)
+            values[:n_positive] = np.where(
+                rng.random(n_positive) < share, values[:n_positive], distance + width * values[:n_positive]
+            )
+            low, high = auc_interval(values, positive, folds=rng.permutation(n) % 3)
+            held += low <= area <= high
+        assert held / n_draws >= 0.85
+
+
+def test_the_interval_has_the_areas_that_the_measured_one_does_not_contradict(rng):
+    """A slow twin: pairs are counted one by one, and each area is tried."""
+    values, positive = np.round(rng.normal(size=30), 1), np.arange(30) < 9
+    values[positive] += 0.8
+    ahead, behind = values[positive], values[~positive]
+    wins = np.array([[(a > b) + (a == b) / 2 for b in behind] for a in ahead])
+    area, delong = wins.mean(), wins.mean(1).var(ddof=1) / 9 + wins.mean(0).var(ddof=1) / 21
+    inside = []
+    for at in np.arange(0.0005, 1, 0.001):
+        both_ahead, both_behind = at / (2 - at), 2 * at**2 / (1 + at)
+        hanley = (at * (1 - at) + 8 * (both_ahead - at**2) + 20 * (both_behind - at**2)) / (9 * 21)
+        if abs(area - at) <= 1.96 * max(hanley, delong * at * (1 - at) / (area * (1 - area))) ** 0.5:
+            inside.append(at)
+    assert auc_interval(values, positive) == pytest.approx((inside[0], inside[-1]), abs=2e-3)
+    wide = auc_interval(values, positive, 0.99)
+    assert wide[0] < inside[0] and wide[1] > inside[-1]
+    twice = auc_interval(np.repeat(values, 2), np.repeat(positive, 2), genes=np.repeat(np.arange(30), 2))
+    assert twice == pytest.approx(auc_interval(values, positive), abs=1e-9), "a gene counts once"
+    low, high = auc_interval(positive, positive)
+    assert 0.8 < low < high == 1 and auc_interval(~positive, positive)[0] == 0
+    assert auc_interval(values[5:], positive[5:]) is None, "four genes have the term"
 
 
 def test_the_best_of_many_settings_by_chance_does_not_flatter_what_is_scored(rng):
