@@ -45,6 +45,7 @@ ALLOWED = {
     "dataset/synthetic/generate.py": "a file of a new folder, which appears as a whole",
     "export/arrays.py": "fills the file beside the output that `export` hands it",
     "export/predictions.py": "fills the file beside the output that `export` hands it",
+    "images/jpeg_data.py": "the bytes of a JPEG, once more",
     "images/shown.py": "a JPEG that a file of pictures has",
     "pipeline/runs/workflow.py": "a text of the package",
     "report/page.py": "its own pictures and text, in a folder beside the page that appears as a whole",

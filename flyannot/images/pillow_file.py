@@ -11,11 +11,16 @@ import numpy as np
 
 from flyannot.files.content_kind import HEAD_BYTES, recognise_content
 from flyannot.images.geometry import load_opencv
+from flyannot.images.jpeg_data import (
+    JPEG_SIGNATURE,
+    end_jpeg,
+    find_markers,
+    require_few_scans,
+    require_whole_jpeg,
+)
 from flyannot.images.scene import Scene, StoredPlane
 from flyannot.images.unreadable import (
-    JPEG_SIGNATURE,
     PNG_SIGNATURE,
-    require_few_scans,
     too_large_image_error,
     unknown_pixel_type_error,
     unreadable_image_error,
@@ -62,6 +67,11 @@ def open_pillow(path, file):
     if start.startswith(PNG_SIGNATURE):
         bits, png_type = start[_PNG_TYPE - 1 : _PNG_TYPE + 1]
         file, used_bits = _read_needed_chunks(file)
+    is_jpeg = start.startswith(JPEG_SIGNATURE)
+    if is_jpeg:
+        content = file.read()
+        markers = list(find_markers(content))
+        file = io.BytesIO(end_jpeg(content, markers))
     try:
         picture = Image.open(file, formats=FORMATS)
     except Image.DecompressionBombError:
@@ -78,8 +88,10 @@ def open_pillow(path, file):
         is_deep = (bits, png_type) in _DEEP_COLOUR
 
         def read(chosen):
-            if start.startswith(JPEG_SIGNATURE):
-                require_few_scans(path, file, picture.width * picture.height)
+            if is_jpeg:
+                require_few_scans(path, markers, picture.width * picture.height)
+                picture.load()
+                require_whole_jpeg(path, content, markers, picture)
             plane = _read_deep_png(path, file, picture) if is_deep else _read(path, picture, bits)
             return plane._replace(used_bits=used_bits if bits == 16 else 0)
 

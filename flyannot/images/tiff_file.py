@@ -14,6 +14,7 @@ import numpy as np
 
 from flyannot.base.text import pluralise
 from flyannot.images.address import AXIS_NAMES, name_axes
+from flyannot.images.jpeg_data import END_OF_JPEG, end_jpeg, find_markers, require_whole_jpeg
 from flyannot.images.ome_tiff import parse_ome
 from flyannot.images.scene import N_COLOURS, Scene, StoredPlane
 from flyannot.images.unreadable import (
@@ -37,8 +38,6 @@ _FAX = range(2, 5)  # compressions, whose white is 0 unless the file says otherw
 _BYTEWISE = {1, 2, 3, 4, 5, 8, 32773, 32946, 34925, 50000}
 # Compressions by pictures of a format, which are unpacked to the size and colours that they say themselves.
 _OLD_JPEG = 6  # without a header of its own
-_END_OF_JPEG = b"\xff\xd9"
-_PADDING = 16  # bytes at the end of a part among which its end stands
 _BY_PICTURES = {
     _OLD_JPEG: "JPEG",
     **dict.fromkeys((7, 33007, 34892), "JPEG"),
@@ -256,7 +255,7 @@ def _require_whole(path, page):
 def _require_whole_parts(path, page, format):
     """Raise an UnusableImage if a strip or tile of a page is a picture without an end, or one that is larger.
 
-    imagecodecs returns half a JPEG without an error.
+    imagecodecs returns half a JPEG without an error, as libjpeg does.
 
     format : Pillow's name of the format of the strips or tiles
     """
@@ -268,17 +267,23 @@ def _require_whole_parts(path, page, format):
     for start, n_bytes in zip(page.dataoffsets, page.databytecounts):
         handle.seek(start)
         content = handle.read(n_bytes)
+        is_jpeg = format == "JPEG" and key.compression != _OLD_JPEG
+        if is_jpeg and (tables := key.jpegtables):
+            content = tables.removesuffix(END_OF_JPEG) + content[2:]
+        markers = list(find_markers(content)) if is_jpeg else []
         try:
-            with Image.open(io.BytesIO(content), formats=(format,)) as part:
+            with Image.open(
+                io.BytesIO(end_jpeg(content, markers) if is_jpeg else content), formats=(format,)
+            ) as part:
                 is_small = part.width <= most[0] and part.height <= most[1]
+                if is_small and is_jpeg:
+                    require_whole_jpeg(path, content, markers, part)
         except UnidentifiedImageError:
             if format == "JPEG" and key.bitspersample > 8:
                 raise unknown_pixel_type_error(path, f"a JPEG of {key.bitspersample} bits") from None
             is_small = key.compression == _OLD_JPEG
-        is_whole = format != "JPEG" or key.compression == _OLD_JPEG or _END_OF_JPEG in content[-_PADDING:]
-        if not is_small or not is_whole:
-            fault = "ends too early" if is_small else "is larger than it should be"
-            raise unreadable_image_error(path, f"damaged or cut short (a part {fault})")
+        if not is_small:
+            raise unreadable_image_error(path, "damaged or cut short (a part is larger than it should be)")
 
 
 def _ome_scene(path, tiff, image):

@@ -1,12 +1,10 @@
 """Errors for pictures that cannot be used, limits of their size, and checks before they are decoded.
 
 Pillow does not check the checksums of the pixels of a PNG, so that a flipped bit gives a wrong picture.  It
-also decodes everything that a header asks for: hundreds of scans of a JPEG, or a tile larger than the
-picture.  (Its `verify` checks the pixels of a PNG but not its end, and takes seconds for a million small
-chunks.)
+also decodes everything that a header asks for, such as a tile larger than the picture.  (Its `verify`
+checks the pixels of a PNG but not its end, and takes seconds for a million small chunks.)
 """
 
-import mmap
 import os
 import struct
 import zlib
@@ -22,11 +20,8 @@ _MAX_TILE_PIXELS = 24_000_000  # a tile may be larger than its picture
 MAX_SIDE = 65_535  # decoders need some bytes for every row
 MAX_CHUNKS = 100_000  # chunks of a PNG, besides the chunks of its pixels
 MAX_PAGES = 100_000  # pages of a TIFF
-MAX_SCAN_PIXELS = 240_000_000  # pixels times scans of a JPEG
-USUAL_SCANS = 12  # a progressive JPEG has about ten scans
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-JPEG_SIGNATURE = b"\xff\xd8\xff"
 # For each signature the formats of a place in the file and of a number of entries, and the bytes of an entry.
 TIFF_SIGNATURES = {
     b"II*\0": ("<I", "<H", 12),
@@ -35,7 +30,6 @@ TIFF_SIGNATURES = {
     b"MM\0+": (">Q", ">Q", 20),
 }
 _BLOCK = 2**20  # bytes that are read at once
-_FIXED_MARKERS = {0x01, *range(0xD0, 0xD9)}  # markers of a JPEG that have no length
 _NO_END = "damaged or cut short (a PNG without an end)"
 _NO_TAG = "damaged or cut short (what a tag of the TIFF says is missing)"
 # Tags that change what the pixels mean: BitsPerSample, ImageDescription, MinSampleValue, MaxSampleValue,
@@ -183,30 +177,3 @@ def _next_number(file, form):
     """Read the next number of an open file, of a struct format; return None at its end."""
     content = file.read(struct.calcsize(form))
     return struct.unpack(form, content)[0] if len(content) == struct.calcsize(form) else None
-
-
-def require_few_scans(path, file, n_pixels):
-    """Raise UnusableImage if the scans of an open JPEG would take seconds to decode."""
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        n_scans = count_jpeg_scans(content)
-    if n_scans > max(USUAL_SCANS, MAX_SCAN_PIXELS // n_pixels):
-        raise unreadable_image_error(path, f"{n_scans} scans, which take too long to decode")
-
-
-def count_jpeg_scans(content):
-    """Count the scans of a JPEG.
-
-    They are the markers "start of scan" outside segments and coded pixels.
-    """
-    n_scans = 0
-    place = 2
-    while (place := content.find(b"\xff", place)) >= 0 and place + 1 < len(content):
-        marker = content[place + 1]
-        if marker == 0xD9:  # the end
-            break
-        if marker in (0x00, 0xFF) or marker in _FIXED_MARKERS:  # pixels, or padding
-            place += 1 if marker == 0xFF else 2
-            continue
-        n_scans += marker == 0xDA
-        place += 2 + int.from_bytes(content[place + 2 : place + 4], "big")
-    return n_scans

@@ -4,7 +4,7 @@ import os
 import pickle
 import resource
 import struct
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 import numpy as np
 import pytest
@@ -13,13 +13,19 @@ from PIL import Image, ImageFile
 
 from flyannot.images.embryo import read_grey, read_picture
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.unreadable import MAX_PIXELS, UnusableImage, count_jpeg_scans, require_whole_file
+from flyannot.images.jpeg_data import find_markers
+from flyannot.images.unreadable import MAX_PIXELS, UnusableImage, require_whole_file
 from tests.bombs import small_tiff
 from tests.images.picture_files import ENCODINGS, embryo, encoded, png, png_chunk
 
 N_CUTS = 20
 
 JPEG_OF_12_BITS = {"compression": "jpeg", "compressionargs": {"bitspersample": 12}}
+
+
+def count_scans(content):
+    """Return the number of markers "start of scan" of a JPEG."""
+    return [marker for marker, _ in find_markers(content)].count(0xDA)
 
 
 def reason(path):
@@ -170,15 +176,52 @@ def test_a_png_of_very_many_chunks_is_refused_before_it_is_opened(picture):
 def test_a_jpeg_of_very_many_scans_is_refused(picture):
     whole = encoded(np.full((1000, 1000), 128, np.uint8), format="JPEG", progressive=True, quality=50)
     scan = whole[whole.rfind(b"\xff\xda") : -2]
-    with open(picture(whole), "rb") as file:
-        assert count_jpeg_scans(file.read()) == 6
+    assert count_scans(whole) == 6
     assert read_picture(picture(whole[:-2] + 200 * scan + whole[-2:])).shape == (1000, 1000)
     assert "scans" in reason(picture(whole[:-2] + 300 * scan + whole[-2:]))
 
 
 def test_markers_without_a_length_are_no_segments():
-    for marker in (0x01, *range(0xD0, 0xD9)):
-        assert count_jpeg_scans(b"\xff\xd8\xff%c\xff\xda\0\2\xff\xd9" % marker) == 1
+    for marker in (0x01, *range(0xD0, 0xD8)):
+        assert count_scans(b"\xff\xd8\xff%c\xff\xda\0\2\xff\xd9" % marker) == 1
+
+
+JPEGS = {
+    "baseline": {"quality": 90},
+    "chroma in full": {"subsampling": 0},
+    "grey": {"mode": "L"},
+    "progressive": {"progressive": True},
+    "grey, progressive": {"mode": "L", "progressive": True},
+    "inks": {"mode": "CMYK"},
+    "inks, progressive": {"mode": "CMYK", "progressive": True},
+    "restarts": {"restart_marker_blocks": 5},
+    "restart at the end": {"restart_marker_rows": 1},
+    "a corner as grey as a missing block": {"mode": "L", "corner": 128},
+    "narrow": {"width": 5},
+}
+
+
+@pytest.mark.parametrize("kind", JPEGS)
+def test_a_jpeg_is_read_only_if_its_decoder_invents_nothing(kind, picture, tiff):
+    """An end or other bytes behind a cut make the decoder go on; a whole picture needs no end."""
+    options = dict(JPEGS[kind])
+    pixels = embryo()[:, : options.pop("width", None)].copy()
+    pixels[-40:, -40:] = options.pop("corner", pixels[-40:, -40:])
+    whole = encoded(Image.fromarray(pixels).convert(options.pop("mode", "RGB")), "JPEG", **options)
+    expected = read_picture(picture(whole))
+    for more in (whole + b"a tail", whole + whole, whole[:-2], whole[:-1]):
+        np.testing.assert_array_equal(read_picture(picture(more)), expected)
+    scan = whole.rindex(b"\xff\xda")  # the cut scan, and one that is missing altogether
+    cuts = [scan, *np.linspace(20, len(whole) - 3, 10).astype(int), len(whole) - 4, len(whole) - 7]
+    for cut in cuts:
+        for tail in (b"", b"\xff\xd9", bytes(900), whole):
+            with suppress(UnusableImage):  # the last bits may change nothing
+                np.testing.assert_array_equal(read_picture(picture(whole[:cut] + tail)), expected)
+    if expected.ndim == 2:
+        about = {"shape": expected.shape, "dtype": np.uint8, "compression": "jpeg", "metadata": None}
+        read_picture(tiff(iter([whole]), **about))
+        with pytest.raises(UnusableImage, match="cut short"):
+            read_picture(tiff(iter([whole[:-7] + b"\xff\xd9"]), **about))
 
 
 def test_what_a_tag_of_a_tiff_says_about_the_pixels_must_be_in_the_file(tmp_path):
@@ -198,4 +241,4 @@ def test_what_a_tag_of_a_tiff_says_about_the_pixels_must_be_in_the_file(tmp_path
 def test_scans_are_counted_among_any_pixels(quality, progressive, rng):
     noise = rng.integers(0, 256, (257, 131, 3), dtype=np.uint8)
     file = encoded(noise, format="JPEG", quality=quality, progressive=progressive, restart_marker_blocks=3)
-    assert count_jpeg_scans(file) == (10 if progressive else 1)
+    assert count_scans(file) == (10 if progressive else 1)

@@ -1,0 +1,147 @@
+"""Checks of the coded pixels of a JPEG.
+
+libjpeg fills in what is missing at the end, and says so in a warning that no Python library passes on.
+"""
+
+import io
+import math
+import re
+import struct
+
+import numpy as np
+
+from flyannot.images.unreadable import unreadable_image_error
+
+JPEG_SIGNATURE = b"\xff\xd8\xff"
+END_OF_JPEG = b"\xff\xd9"
+MAX_SCAN_PIXELS = 240_000_000  # pixels times scans of a JPEG
+USUAL_SCANS = 12  # a progressive JPEG has about ten scans
+_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]")  # others stand alone, or are pixels or padding
+_RESTART = re.compile(rb"\xff[\xd0-\xd7]")
+_PROGRESSIVE = 0xC2
+_FRAMES = 0xC0, 0xC1, _PROGRESSIVE  # markers of a picture with Huffman codes
+_SCAN = 0xDA
+_INTERVAL = 0xDD  # of restarts
+_ENDS = 0xD8, 0xD9  # the start of another picture, and the end
+_BLOCK_PX = 8
+_FILLER = b"\xb5\x4a\xd2\x69" * 16  # any bits, where libjpeg takes 0
+_TAIL_BYTES = 100  # of which a part must matter, in the last scan of a picture
+
+
+def find_markers(content):
+    """Yield each marker of a JPEG and its place, to its end or to the start of another picture.
+
+    Markers within segments and coded pixels do not count.
+    """
+    place = 2
+    while found := _MARKER.search(content, place):
+        start = found.start()
+        marker = content[start + 1]
+        yield marker, start
+        if marker in _ENDS:
+            return
+        place = start + 2 + int.from_bytes(content[start + 2 : start + 4], "big")
+
+
+def end_jpeg(content, markers):
+    """Return the bytes of a JPEG with an end, and without what stands behind it.
+
+    markers : list of what `find_markers` yields
+    """
+    has_end = markers and markers[-1][0] in _ENDS
+    return content[: markers[-1][1] if has_end else None] + END_OF_JPEG
+
+
+def require_few_scans(path, markers, n_pixels):
+    """Raise UnusableImage if the scans of a JPEG, by its list of markers, would take seconds to decode."""
+    n_scans = sum(marker == _SCAN for marker, _ in markers)
+    if n_scans > max(USUAL_SCANS, MAX_SCAN_PIXELS // n_pixels):
+        raise unreadable_image_error(path, f"{n_scans} scans, which take too long to decode")
+
+
+def require_whole_jpeg(path, content, markers, picture):
+    """Raise UnusableImage unless the coded pixels of a JPEG are complete, and nothing is left of them.
+
+    A picture with one scan is decoded again, at an eighth, as if it were two rows of blocks higher.  If its
+    pixels are complete, the decoder meets their end in the first block that is too many.  All other blocks
+    are grey.  Other pictures are decoded with more bits behind them, and with fewer.
+
+    Parameters
+    ----------
+    path : path of the file, for messages
+    content : bytes of the JPEG
+    markers : list of what `find_markers` yields
+    picture : the same JPEG, decoded by Pillow
+    """
+    frames = [(marker, place) for marker, place in markers if marker in _FRAMES]
+    if len(frames) == 1 and not _is_whole(content, *frames[0], markers, picture):
+        fault = "the pixels of the JPEG end too early, or other bytes follow them"
+        raise unreadable_image_error(path, f"damaged or cut short ({fault})")
+
+
+def _is_whole(content, kind, frame, markers, picture):
+    """Return whether the pixels of a JPEG are complete.
+
+    kind, frame : marker and place of the segment with its size
+    """
+    scans = [place for marker, place in markers if marker == _SCAN]
+    n_parts = content[frame + 9]
+    missing_bits = np.full((256, 64), 1)  # by part and coefficient
+    for place in scans:
+        about = content[place + 5 : place + 8 + 2 * content[place + 4]]  # parts, range of coefficients, bits
+        missing_bits[list(about[:-3:2]), about[-3] : about[-2] + 1] = about[-1] & 15
+    if missing_bits[list(content[frame + 10 : frame + 10 + 3 * n_parts : 3])].any():
+        return False
+    has_end = markers[-1][0] in _ENDS
+    pixels = content[: markers[-1][1]] if has_end else content.rstrip(b"\xff")
+    if len(scans) == 1 and kind != _PROGRESSIVE:
+        sampling = content[frame + 11 : frame + 11 + 3 * n_parts : 3] if n_parts > 1 else b"\x11"
+        unit = max(size & 15 for size in sampling), max(size >> 4 for size in sampling)  # blocks of one step
+        intervals = [
+            int.from_bytes(content[at + 4 : at + 6], "big") for mark, at in markers if mark == _INTERVAL
+        ]
+        if intervals and intervals[-1]:
+            n_units = math.prod(-(-side // (_BLOCK_PX * n)) for side, n in zip(picture.size[::-1], unit))
+            if len(_RESTART.findall(pixels, scans[0])) != -(-n_units // intervals[-1]) - 1:
+                return False
+        is_grey = _find_grey_blocks(pixels, frame, unit)
+        if not is_grey[1:].all() or not has_end and not _find_grey_blocks(pixels[:-1], frame, unit).all():
+            return False
+        if not is_grey[0]:
+            return True
+    n_last = len(pixels) - scans[-1]
+    is_needed = n_last < 2 * _TAIL_BYTES or not _shows(pixels[:-_TAIL_BYTES], picture)
+    return is_needed and _shows(pixels + _FILLER, picture)
+
+
+def _find_grey_blocks(pixels, frame, unit):
+    """Return which units of blocks are grey in two rows of them below a JPEG with one scan.
+
+    pixels : bytes of the JPEG without its end; frame : place of its size; unit : rows and columns of blocks
+    """
+    sides = [int.from_bytes(pixels[frame + k : frame + k + 2], "big") for k in (5, 7)]
+    steps = [_BLOCK_PX * n for n in unit]
+    whole = [-(-side // step) * step for side, step in zip(sides, steps)]
+    size = struct.pack(">HH", whole[0] + 2 * steps[0], whole[1])
+    with _open(pixels[: frame + 5] + size + pixels[frame + 9 :]) as picture:
+        picture.draft("L", (1, 1))
+        is_grey = np.abs(2 * np.asarray(picture)[-2 * unit[0] :].astype(int) - 255) <= 1
+    first = is_grey[: unit[0], : unit[1]].all()
+    is_grey[: unit[0], : unit[1]] = True
+    return np.append(first, is_grey)
+
+
+def _shows(pixels, picture):
+    """Return whether a JPEG without its end shows the pixels of a decoded picture."""
+    try:
+        with _open(pixels) as other:
+            return other.tobytes() == picture.tobytes()
+    except OSError:
+        return False
+
+
+def _open(pixels):
+    """Open a JPEG without its end with Pillow."""
+    from PIL import Image
+
+    return Image.open(io.BytesIO(pixels + END_OF_JPEG), formats=("JPEG",))
