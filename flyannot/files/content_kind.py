@@ -84,6 +84,8 @@ def recognise_content(start):
     if start.startswith(b"BM") and start[6:10] == bytes(4):
         return ContentKind("a BMP picture")
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if b":spreadsheet" in text or text.lower().startswith((b'<?xml version="1.0"?><?mso-', b"mime-version:")):
+        return ContentKind("a spreadsheet in XML or MIME", "open it in Excel, and save it as .xlsx")
     if text.lower().startswith((b"<!doctype", b"<html", b"<?xml", b"<svg")):
         return ContentKind("an SVG drawing") if b"<svg" in text else WEB_PAGE
     by_place = ((text, _KINDS), (start, _KINDS), (start[4:], _AFTER_SIZE))

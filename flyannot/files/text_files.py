@@ -96,7 +96,8 @@ def read_text(path, *, fix):
         raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
     except UnicodeDecodeError as error:
         found = recognise_content(content[:HEAD_BYTES])
-        raise InputError(f"{path} is not text in UTF-8{found.it_is}", fix=found.fix or fix) from error
+        advice = found.fix or ("save it as UTF-8" if found.name in ("", "UTF-16 text") else fix)
+        raise InputError(f"{path} is not text in UTF-8{found.it_is}", fix=advice) from error
 
 
 def read_lines(path, *, fix):
@@ -222,7 +223,11 @@ def _toml_fix(text, message):
     number = re.search(r"at line (\d+)", message)
     line = text.splitlines()[int(number[1]) - 1] if number else ""
     name, equals, value = (part.strip() for part in line.partition("="))
-    bare = value.strip("\"' ")
+    bare = value.strip("\"'“”„‟«»‘’ ")
+    if number and "overwrite" in message:
+        return f"delete one of the lines for {name}"
+    if re.fullmatch(r"[+-]?\d+,\d+", value):
+        return f"write a decimal point: {name} = {value.replace(',', '.')}"
     if equals and "\\" in value:
         return f"write a path with / instead of \\, or in single quotes: {name} = '{bare}'"
     is_open = value[:1] in ("'", '"') and (len(value) == 1 or value[-1] != value[0])

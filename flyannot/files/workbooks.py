@@ -33,6 +33,7 @@ _XML_BLOCK = 2**16  # bytes that are unpacked at once
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 SIGNATURES = (b"PK\x03\x04", _OLD_EXCEL)
 _DATE_FORMATS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # numbers of Excel
+_ESCAPED = re.compile(r"_x([\dA-Fa-f]{4})_")  # letters that XML cannot have
 _LITERALS = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|[_*].')  # parts of a number format that are no codes
 _EPOCHS = datetime(1899, 12, 30), datetime(1904, 1, 1)  # of serial dates; the second is of old Macs
 _SAVE_AS_XLSX = "save it in a spreadsheet program as .xlsx, without a password"
@@ -235,7 +236,7 @@ def _xlsx_sheets(archive):
         if kind == "b":
             return "TRUE" if value == "1" else "FALSE"
         if kind != "n" or not value:
-            return value
+            return _unescape(value)
         number = float(value)
         return str(epoch + timedelta(number)) if cell.get("s") in date_styles else _format_number(number)
 
@@ -275,7 +276,12 @@ def _column_index(place):
 def _join_text(element):
     """Return the text of an XML element of an .xlsx file, without phonetic hints."""
     runs = (run for run in element.iter() if run.tag in ("r", "si", "is"))
-    return "".join(part.text or "" for run in runs for part in run if part.tag == "t")
+    return _unescape("".join(part.text or "" for run in runs for part in run if part.tag == "t"))
+
+
+def _unescape(text):
+    """Return a text of an .xlsx file without Excel's escapes, such as _x000D_ for a line end."""
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
 def _date_styles(archive, part):

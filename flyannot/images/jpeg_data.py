@@ -7,6 +7,7 @@ import io
 import math
 import re
 import struct
+import zlib
 
 import numpy as np
 
@@ -25,6 +26,7 @@ _INTERVAL = 0xDD  # of restarts
 _ENDS = 0xD8, 0xD9  # the start of another picture, and the end
 _BLOCK_PX = 8
 _FILLER = b"\xb5\x4a\xd2\x69" * 16  # any bits, where libjpeg takes 0
+_STRIP_ROWS = 256
 _TAIL_BYTES = 100  # of which a part must matter, in the last scan of a picture
 
 
@@ -59,7 +61,7 @@ def require_few_scans(path, markers, n_pixels):
         raise unreadable_image_error(path, f"{n_scans} scans, which take too long to decode")
 
 
-def require_whole_jpeg(path, content, markers, picture):
+def require_whole_jpeg(path, content, markers):
     """Raise UnusableImage unless the coded pixels of a JPEG are complete, and nothing is left of them.
 
     A picture with one scan is decoded again, at an eighth, as if it were two rows of blocks higher.  If its
@@ -71,15 +73,14 @@ def require_whole_jpeg(path, content, markers, picture):
     path : path of the file, for messages
     content : bytes of the JPEG
     markers : list of what `find_markers` yields
-    picture : the same JPEG, decoded by Pillow
     """
     frames = [(marker, place) for marker, place in markers if marker in _FRAMES]
-    if len(frames) == 1 and not _is_whole(content, *frames[0], markers, picture):
+    if len(frames) == 1 and not _is_whole(content, *frames[0], markers):
         fault = "the pixels of the JPEG end too early, or other bytes follow them"
         raise unreadable_image_error(path, f"damaged or cut short ({fault})")
 
 
-def _is_whole(content, kind, frame, markers, picture):
+def _is_whole(content, kind, frame, markers):
     """Return whether the pixels of a JPEG are complete.
 
     kind, frame : marker and place of the segment with its size
@@ -101,7 +102,7 @@ def _is_whole(content, kind, frame, markers, picture):
             int.from_bytes(content[at + 4 : at + 6], "big") for mark, at in markers if mark == _INTERVAL
         ]
         if intervals and intervals[-1]:
-            n_units = math.prod(-(-side // (_BLOCK_PX * n)) for side, n in zip(picture.size[::-1], unit))
+            n_units = math.prod(_count_units(content, frame, unit))
             if len(_RESTART.findall(pixels, scans[0])) != -(-n_units // intervals[-1]) - 1:
                 return False
         is_grey = _find_grey_blocks(pixels, frame, unit)
@@ -110,8 +111,15 @@ def _is_whole(content, kind, frame, markers, picture):
         if not is_grey[0]:
             return True
     n_last = len(pixels) - scans[-1]
-    is_needed = n_last < 2 * _TAIL_BYTES or not _shows(pixels[:-_TAIL_BYTES], picture)
-    return is_needed and _shows(pixels + _FILLER, picture)
+    shown = _digest(pixels)
+    is_needed = n_last < 2 * _TAIL_BYTES or _digest(pixels[:-_TAIL_BYTES]) != shown
+    return is_needed and _digest(pixels + _FILLER) == shown
+
+
+def _count_units(content, frame, unit):
+    """Return the numbers of rows and of columns of units in a JPEG; arguments as `_find_grey_blocks`."""
+    sides = (int.from_bytes(content[frame + k : frame + k + 2], "big") for k in (5, 7))
+    return [-(-side // (_BLOCK_PX * n)) for side, n in zip(sides, unit)]
 
 
 def _find_grey_blocks(pixels, frame, unit):
@@ -119,10 +127,8 @@ def _find_grey_blocks(pixels, frame, unit):
 
     pixels : bytes of the JPEG without its end; frame : place of its size; unit : rows and columns of blocks
     """
-    sides = [int.from_bytes(pixels[frame + k : frame + k + 2], "big") for k in (5, 7)]
-    steps = [_BLOCK_PX * n for n in unit]
-    whole = [-(-side // step) * step for side, step in zip(sides, steps)]
-    size = struct.pack(">HH", whole[0] + 2 * steps[0], whole[1])
+    n_rows, n_columns = _count_units(pixels, frame, unit)
+    size = struct.pack(">HH", (n_rows + 2) * _BLOCK_PX * unit[0], n_columns * _BLOCK_PX * unit[1])
     with _open(pixels[: frame + 5] + size + pixels[frame + 9 :]) as picture:
         picture.draft("L", (1, 1))
         is_grey = np.abs(2 * np.asarray(picture)[-2 * unit[0] :].astype(int) - 255) <= 1
@@ -131,13 +137,19 @@ def _find_grey_blocks(pixels, frame, unit):
     return np.append(first, is_grey)
 
 
-def _shows(pixels, picture):
-    """Return whether a JPEG without its end shows the pixels of a decoded picture."""
+def _digest(pixels):
+    """Return a checksum of every strip of the picture that a JPEG without its end shows; None if none.
+
+    Only one decoded picture is in memory at a time.
+    """
     try:
-        with _open(pixels) as other:
-            return other.tobytes() == picture.tobytes()
+        with _open(pixels) as picture:
+            picture.load()
+            tops = range(0, picture.height, _STRIP_ROWS)
+            strips = (picture.crop((0, top, picture.width, top + _STRIP_ROWS)) for top in tops)
+            return [zlib.crc32(strip.tobytes()) for strip in strips]
     except OSError:
-        return False
+        return None
 
 
 def _open(pixels):

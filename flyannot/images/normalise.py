@@ -133,7 +133,7 @@ def _white_level(path, plane, which):
         raise unreadable_image_error(
             path,
             f"its grey levels run from {lowest:g} to {highest:g}, outside 0 to {white:g}",
-            fix="save it with 8 or 16 bits per channel",
+            fix="save it with 8 or 16 bits per channel, without a sign",
         )
     return white
 

@@ -10,14 +10,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from flyannot.files.content_kind import HEAD_BYTES, recognise_content
+from flyannot.images import jpeg_data
 from flyannot.images.geometry import load_opencv
-from flyannot.images.jpeg_data import (
-    JPEG_SIGNATURE,
-    end_jpeg,
-    find_markers,
-    require_few_scans,
-    require_whole_jpeg,
-)
 from flyannot.images.scene import Scene, StoredPlane
 from flyannot.images.unreadable import (
     PNG_SIGNATURE,
@@ -67,11 +61,11 @@ def open_pillow(path, file):
     if start.startswith(PNG_SIGNATURE):
         bits, png_type = start[_PNG_TYPE - 1 : _PNG_TYPE + 1]
         file, used_bits = _read_needed_chunks(file)
-    is_jpeg = start.startswith(JPEG_SIGNATURE)
+    is_jpeg = start.startswith(jpeg_data.JPEG_SIGNATURE)
     if is_jpeg:
         content = file.read()
-        markers = list(find_markers(content))
-        file = io.BytesIO(end_jpeg(content, markers))
+        markers = list(jpeg_data.find_markers(content))
+        file = io.BytesIO(jpeg_data.end_jpeg(content, markers))
     try:
         picture = Image.open(file, formats=FORMATS)
     except Image.DecompressionBombError:
@@ -89,9 +83,8 @@ def open_pillow(path, file):
 
         def read(chosen):
             if is_jpeg:
-                require_few_scans(path, markers, picture.width * picture.height)
-                picture.load()
-                require_whole_jpeg(path, content, markers, picture)
+                jpeg_data.require_few_scans(path, markers, picture.width * picture.height)
+                jpeg_data.require_whole_jpeg(path, content, markers)
             plane = _read_deep_png(path, file, picture) if is_deep else _read(path, picture, bits)
             return plane._replace(used_bits=used_bits if bits == 16 else 0)
 
@@ -108,6 +101,10 @@ def _read(path, picture, bits):
         raise unknown_pixel_type_error(path, f"Pillow's mode {picture.mode}")
     picture.load()
     orientation = _orientation(picture)
+    if picture.mode == "CMYK" and "adobe" not in picture.info:
+        picture = picture.point(
+            [*range(255, -1, -1)] * 4
+        )  # Pillow takes all inks for those of Adobe, whose 0 is full
     if picture.mode in ("P", "PA"):
         unpacked = picture.convert("RGBA" if picture.has_transparency_data else "RGB")
         picture.close()  # else its own pixels stay in memory, too

@@ -277,7 +277,7 @@ def _require_whole_parts(path, page, format):
             ) as part:
                 is_small = part.width <= most[0] and part.height <= most[1]
                 if is_small and is_jpeg:
-                    require_whole_jpeg(path, content, markers, part)
+                    require_whole_jpeg(path, content, markers)
         except UnidentifiedImageError:
             if format == "JPEG" and key.bitspersample > 8:
                 raise unknown_pixel_type_error(path, f"a JPEG of {key.bitspersample} bits") from None

@@ -70,7 +70,9 @@ def too_large_image_error(path, size="", most=MAX_PIXELS):
 def unknown_pixel_type_error(path, kind):
     """Make the error for a picture whose type of pixel is not known."""
     return unreadable_image_error(
-        path, f"unknown kind of pixel ({kind})", fix="save it as grey or RGB with 8 bits per channel"
+        path,
+        f"unknown kind of pixel ({kind})",
+        fix="save it as grey or RGB with 8 bits per channel, without a sign",
     )
 
 

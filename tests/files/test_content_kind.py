@@ -32,6 +32,10 @@ CONTENTS = {
     "a PDF document": [b"%PDF-1.7\n"],
     "a zip archive, such as .xlsx or .npz": [written(np.savez, a=np.zeros(3))],
     "a gzip file": [gzip.compress(b"gene", mtime=0)],
+    "a spreadsheet in XML or MIME": [
+        b'<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet">',
+        b"MIME-Version: 1.0\nContent-Type: multipart/related\n",
+    ],
     "UTF-16 text": ["gene,image".encode("utf-16")],
     "": [b"gene,image\n", b"BM,gene\n", b"RIFF,gene", b"0.5;1\n", b"Format: 1.2\n[Term]\n"],
 }

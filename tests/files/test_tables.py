@@ -158,7 +158,7 @@ def workbook(path, *rows):
 def test_a_workbook_is_read_as_the_table_that_it_shows(tmp_path, caplog):
     header = ["Image", "gene", "stage_range", None, "fbgn"]
     rows = (
-        ["a.png", "Dl", "4-6"],
+        ["a.png", "Dl_x000D_", "4-6"],
         [None] * 5,
         ["b.png", "eve", 5, 1.5, "F1"],
         ["c.png", "run", 5.0, *[None] * 9, "a note"],

@@ -3,6 +3,7 @@
 import io
 from contextlib import suppress
 
+import imagecodecs
 import numpy as np
 import pytest
 import tifffile
@@ -144,6 +145,13 @@ RARE_FILES = {
         1.01,
     ),
     "black ink as Adobe stores it": (encoded(BLACK_INK, "JPEG", quality=100), GREY, 3),
+    "black ink without Adobe's mark": (
+        imagecodecs.jpeg8_encode(
+            np.asarray(BLACK_INK), level=100, colorspace="cmyk", outcolorspace="cmyk"
+        ).replace(b"\xff\xee\0\x0eAdobe", b"\xff\xef\0\x0eOther"),
+        GREY,
+        3,
+    ),
     **{
         name: (
             tiff_bytes(((GREY.astype(float) * scale).astype(dtype), {}), photometric="minisblack"),
