@@ -105,8 +105,8 @@ def _draw_numbers(colour, bits, seed, block_px):
     if "transparent" in colour:
         transparent = tuple(int(number) for number in samples[1, 2])
         # A second colour differs from the transparent one in the last bit of the last sample only.
-        if "palette" not in colour:
-            samples[0, 2] = (*transparent[:-1], transparent[-1] ^ 1)
+        # What is transparent everywhere counts as opaque if it has a palette.
+        samples[0, 0 if "palette" in colour else 2] = (*transparent[:-1], transparent[-1] ^ 1)
     samples = samples.repeat(block_px, axis=0).repeat(block_px, axis=1)[:height, :width]
     dtype = {32: "float32", 64: "float64"}[stored_bits] if is_float else "uint8"
     dtype = "uint16" if 8 < stored_bits <= 16 else dtype

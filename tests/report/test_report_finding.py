@@ -157,7 +157,7 @@ def test_the_order_of_scores_is_in_the_address_too_and_atoms_are_folded_away(bro
         assert view.locator("#dictionary details.fold").count() > 0 == view.locator(".atoms:visible").count()
         view.locator("#dictionary details.fold summary").first.click()
         assert view.locator(".atoms:visible").count() == 1
-        assert "95% interval, by bootstrap over genes" in view.inner_text("#scores")
+        assert "95% interval on a line" in view.inner_text("#scores")
         view.locator("#scores-table th[aria-sort] button", has_text="AUC").click()
         view.reload()
         assert view.locator("#scores-table th[aria-sort=descending]").inner_text().startswith("AUC")
