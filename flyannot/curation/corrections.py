@@ -70,7 +70,9 @@ class Correction:
 
         Only the days are compared if one of the two has no time.
         """
-        return self.moment[: len(other.moment)] < other.moment[: len(self.moment)]
+        own = self.moment
+        later = other.moment
+        return own[: len(later)] < later[: len(own)]
 
     @property
     def description(self):

@@ -3,6 +3,7 @@
 import logging
 import os
 import unicodedata
+from collections import defaultdict
 from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
@@ -148,6 +149,7 @@ class ImagePaths:
         self._places = {}
         self._missing = []
         self._respelt = {}
+        self._similar = {}  # folder in names -> paths by name in small letters, and by stem
 
     def find_image(self, name, line):
         """Return the absolute path of an image as text, without `..`.
@@ -197,14 +199,20 @@ class ImagePaths:
 
         Returns None if there is no such file, or there are several.
         """
-        tail = _normalise(name.rpartition("/")[2]).casefold()
-        found = {}  # path of a file -> its name
-        for folder, names in self._listings(name):
-            found |= {folder + stored: _normalise(stored).casefold() for stored in names.values()}
-        for wanted in ({tail}, {tail + suffix for suffix in PICTURE_SUFFIXES}):
-            if alike := [path for path, stored in found.items() if stored in wanted]:
-                return alike[0] if len(alike) == 1 else None
-        return None
+        head, _, tail = name.rpartition("/")
+        if head not in self._similar:
+            self._similar[head] = defaultdict(set), defaultdict(set)
+            by_name, by_stem = self._similar[head]
+            for folder, names in self._listings(name):
+                for stored in names.values():
+                    plain = _normalise(stored).casefold()
+                    by_name[plain].add(folder + stored)
+                    stem, suffix = os.path.splitext(plain)
+                    if suffix in PICTURE_SUFFIXES:
+                        by_stem[stem].add(folder + stored)
+        tail = _normalise(tail).casefold()
+        alike = next((paths[tail] for paths in self._similar[head] if tail in paths), ())
+        return next(iter(alike)) if len(alike) == 1 else None
 
     def _listings(self, name):
         """Return the two folders where a name is searched, each ending in a slash, with the names in them."""

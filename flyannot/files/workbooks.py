@@ -11,7 +11,6 @@ import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from posixpath import join, normpath
-from xml.etree.ElementTree import Element
 
 from flyannot.base.errors import InputError
 from flyannot.files.text_files import open_regular_file, row_limit, unpacked_size_limit
@@ -136,9 +135,12 @@ def _read_elements(archive, name, *wanted):
     name : str, the part
     wanted : tags without their namespace
     """
+    from xml.etree.ElementTree import Element
     from xml.parsers import expat
 
-    elements = _Elements(wanted, _FREE_ELEMENTS + _ELEMENTS_PER_BYTE * os.stat(archive.filename).st_size)
+    elements = _Elements(
+        Element, wanted, _FREE_ELEMENTS + _ELEMENTS_PER_BYTE * os.stat(archive.filename).st_size
+    )
     parser = expat.ParserCreate()
     parser.buffer_text = True  # a text comes in large pieces, not line by line
     parser.StartElementHandler = elements.start
@@ -162,11 +164,13 @@ class _Elements:
     The part may have a limited number of elements, and what is kept at once of elements, attributes and
     letters. ValueError is raised for more.
 
+    make : function of a tag and a dict of attributes, which makes an element
     wanted : tags without their namespace; most : number of elements of the part
     """
 
-    def __init__(self, wanted, most):
+    def __init__(self, make, wanted, most):
         self.complete = []
+        self._make = make
         self._wanted = wanted
         self._left = most
         self._open = []  # a wanted element, and those within it that contain this place
@@ -179,7 +183,7 @@ class _Elements:
         tag = tag.rpartition(":")[2]
         if self._open or tag in self._wanted:
             self._left_here -= _LETTERS_PER_ELEMENT * (1 + len(attributes))
-            element = Element(tag, attributes)
+            element = self._make(tag, attributes)
             for around in self._open[-1:]:
                 around.append(element)
             self._open.append(element)

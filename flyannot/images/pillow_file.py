@@ -102,9 +102,8 @@ def _read(path, picture, bits):
     picture.load()
     orientation = _orientation(picture)
     if picture.mode == "CMYK" and "adobe" not in picture.info:
-        picture = picture.point(
-            [*range(255, -1, -1)] * 4
-        )  # Pillow takes all inks for those of Adobe, whose 0 is full
+        # Pillow takes all inks for those of Adobe, whose 0 is full.
+        picture = picture.point([*range(255, -1, -1)] * 4)
     if picture.mode in ("P", "PA"):
         unpacked = picture.convert("RGBA" if picture.has_transparency_data else "RGB")
         picture.close()  # else its own pixels stay in memory, too

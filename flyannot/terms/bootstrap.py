@@ -94,7 +94,7 @@ def add_confidence(result):
         rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
         outcome = outcomes_from_json(groups)
         outcome = outcome.subset(slice(None), [j for j, term in enumerate(outcome.terms) if term in rows])
-        genes = np.asarray(groups["gene"])
+        genes = np.unique(groups["gene"], return_inverse=True)[1]
         for j, term in enumerate(outcome.terms):
             known = outcome.known_rows(j)
             more = {"folds": outcome.group_folds[known], "genes": genes[known]}

@@ -246,9 +246,10 @@ def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
     """
     areas = np.full((3, Y.shape[1]), np.nan)
     rows = list_observed_rows(observed)
+    number = np.unique(genes, return_inverse=True)[1]
     for j in range(Y.shape[1]):
         values, truth, folds = (column[rows[j], j] for column in (held_out.scored, Y, held_out.folds))
-        if interval := auc_interval(values, truth, folds=folds, genes=np.asarray(genes)[rows[j]]):
+        if interval := auc_interval(values, truth, folds=folds, genes=number[rows[j]]):
             areas[:, j] = auc(values, truth, folds), *interval
     return areas
 

@@ -54,8 +54,7 @@ def choose_terms(folder, named, made_from=None):
     Raises DataError if the named terms are not from the same table.
     """
     learned = find_run_terms(folder)
-    known = learned.digests if learned.has_tables else made_from
-    if named and known:
+    if named and (known := learned.digests if learned.has_tables else made_from):
         require_same_terms(named.folder_or_table, named.digests, folder, known)
     return named or learned
 
