@@ -8,8 +8,17 @@ from functools import cache, lru_cache
 _UNFIT_FOR_CELLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters, half pairs
 _ENTITY = re.compile(r"&#?\w+;")
 _TAG = re.compile(r"</?(?:i|b|em|u|sub|sup|up|down)>", re.IGNORECASE)  # FlyBase writes <up> for sup
+_LETTERS = re.findall(r"\w+", "a b g d e z ee th i k l m n x o p r sf s t u ph kh ps oh")  # alpha to omega
+_GREEK = {f"&{name}gr;": chr(0x3B1 + n) for n, name in enumerate(_LETTERS)}  # FlyBase's entities
+_GREEK |= {entity.replace(entity[1], entity[1].upper(), 1): c.upper() for entity, c in _GREEK.items()}
+_RAISED = re.compile(r"<(?:sup|up)>(.*?)</(?:sup|up)>", re.IGNORECASE)
 _QUOTATION_MARKS = "“”„‟«»"
-_FLYBASE_NUMBER = re.compile(r"fbgn(\d+)", re.IGNORECASE | re.ASCII)
+_FLYBASE_NUMBER = (
+    re.compile(  # also FB:FBgn0000490, FBgn0000490.1 and https://flybase.org/reports/FBgn0000490
+        r"(?:(?:https?://|www\.|flybase\.org)\S*[/:=]|(?:fb|flybase) ?[:|_]? ?)?fbgn[ :_-]?(\d+)(?:\.\w+)?/?",
+        re.IGNORECASE | re.ASCII,
+    )
+)
 _ERROR_VALUES = [  # in any language: ###, #REF!, #n/a, #N/A N/A, Err:502; others only in capitals: #NV
     re.compile(r"#+|#[¡¿]?[^\W\d_].*[!?]|#[^\W\d_]{1,2}/[^\W\d_]+( .*)?"),
     re.compile(r"(?:err[^\W\d]*|fehler|fout|fel|feil|hiba|b[lł]ad|chyba|virhe|hata|ошибка) ?: ?5\d\d"),
@@ -81,11 +90,18 @@ def _unknown_words():
     return frozenset(word if word.isupper() else fold(word) for word in words)
 
 
-def clean_name(text):
-    """Return a name with its HTML entities decoded, such as &alpha;, and without invisible characters.
+def is_flybase_number(text):
+    """Return whether a text is one FlyBase number of a gene, as `clean_name` writes it."""
+    return text.startswith("FBgn") and text[4:].isdecimal() and text.isascii()
 
-    HTML tags such as <i>, and quotation marks around the name, are removed.  Every run of spaces, also of
-    other kinds, becomes one space.  A FlyBase number begins with FBgn.  A name that
+
+def clean_name(text):
+    """Return a name in one spelling: two cells have the same name if this is equal.
+
+    HTML's entities, such as &alpha;, and FlyBase's, such as &agr;, are decoded.  Letters and their accents
+    are composed.  Invisible characters, HTML tags such as <i>, and quotation marks around the name go away.
+    Raised text gets brackets, as FlyBase writes alleles: l(1)sc[1].  Every run of spaces, of any kind,
+    becomes one space.  A FlyBase number begins with FBgn, and loses its address and version.  A name that
     no table can hold stays as it was.
     """
     if found := _FLYBASE_NUMBER.fullmatch(text):
@@ -94,9 +110,19 @@ def clean_name(text):
         return text
     from html import unescape  # on demand, for a quick `--help`
 
-    decoded = _TAG.sub("", unescape(text) if _ENTITY.search(text) else text)
+    decoded = _ENTITY.sub(lambda entity: _GREEK.get(entity[0]) or unescape(entity[0]), text)
+    decoded = unicodedata.normalize("NFC", _TAG.sub("", _RAISED.sub(r"[\1]", decoded)))
     visible = "".join(c for c in decoded if unicodedata.category(c) != "Cf")
     return " ".join(visible.strip(_QUOTATION_MARKS).split()) if is_valid_cell(decoded) else text
+
+
+def spell_greek(text):
+    """Return a text with the English names of its Greek letters, such as beta for β."""
+    if text.isascii():
+        return text
+    names = [unicodedata.name(c, "").partition(" WITH ")[0] if c.isalpha() else "" for c in text]
+    words = [name.rpartition(" ")[2].lower() if name.startswith("GREEK ") else "" for name in names]
+    return "".join(word.replace("lamda", "lambda") or c for word, c in zip(words, text))
 
 
 def escape_unprintable(text, *, keep="\n\t"):

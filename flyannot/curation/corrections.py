@@ -16,7 +16,7 @@ from pathlib import Path
 from flyannot.base.dates import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spreadsheet_date
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.base.text import pluralise
+from flyannot.base.text import clean_name, pluralise
 from flyannot.dataset.folder import Annotations
 from flyannot.dataset.gene_rows import read_gene_rows
 from flyannot.dataset.table_warnings import abbreviate_names, bdgp_terms
@@ -93,8 +93,8 @@ _cells = attrgetter(*(column.name for column in fields(Correction) if column.com
 def read_corrections(paths, columns=None):
     """Read the corrections of some tables, one after the other.
 
-    A curator without a name is named after the table.  Names that differ in capitals only are one curator,
-    with the first spelling.  A row without FlyBase number gets the number that
+    A curator without a name is named after the table.  Names that differ only in capitals, or as `clean_name`
+    says, are one curator, with the first spelling.  A row without FlyBase number gets the number that
     its symbol has elsewhere in these tables, if there is only one.  Rows that wait for a decision are
     left out.
 
@@ -115,13 +115,17 @@ def read_corrections(paths, columns=None):
     for correction in corrections:
         if correction.fbgn:
             fbgns[correction.gene].add(correction.fbgn)
-    names = {c.curator.casefold(): c.curator for c in reversed(corrections)}
+    names = {_curator_key(c.curator): c.curator for c in reversed(corrections)}
     read = []
     for c in corrections:
         fbgn = min(fbgns[c.gene]) if not c.fbgn and len(fbgns[c.gene]) == 1 else c.fbgn
-        decides = "; ".join(names.get(name.casefold(), name) for name in c.decided_curators)
-        read.append(replace(c, fbgn=fbgn, curator=names[c.curator.casefold()], decides=decides))
+        decides = "; ".join(names.get(_curator_key(name), name) for name in c.decided_curators)
+        read.append(replace(c, fbgn=fbgn, curator=names[_curator_key(c.curator)], decides=decides))
     return read
+
+
+def _curator_key(name):
+    return clean_name(name).casefold()
 
 
 def format_corrections(corrections):

@@ -369,6 +369,8 @@ def _fill_in_fbgns(table, lines, genes, faults):
     for gene, fbgn in genes:
         if fbgn:
             known[gene].add(fbgn)
+    several = [f"{gene} ({', '.join(sorted(fbgns))})" for gene, fbgns in known.items() if len(fbgns) > 1]
+    warn_about(table, several, "symbol has several FlyBase numbers", "symbols have several FlyBase numbers")
     for line, (gene, fbgn) in zip(lines, genes):
         if not fbgn and len(known.get(gene, ())) > 1:
             both = " and ".join(sorted(known[gene]))

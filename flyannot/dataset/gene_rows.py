@@ -11,7 +11,7 @@ from flyannot.base.stage_ranges import (
     parse_stage_range,
     recover_stage_range,
 )
-from flyannot.base.text import clean_name, is_unknown
+from flyannot.base.text import clean_name, is_flybase_number, is_unknown, pluralise
 from flyannot.dataset.table_warnings import abbreviate_names, warn_about, warn_of_mangled_names
 from flyannot.files.tables import read_table
 
@@ -20,7 +20,7 @@ log = logging.getLogger("flyannot")
 _STAGE_OPTIONS = ", give one with --stage-range, or let flyannot guess it with --guess-stages"
 _NAMES = ("image", "gene", "term")  # columns that must have a name
 _MORE_NAMES = ("view", "fbgn", "group")  # columns that may have one
-_CLEANED = ("gene", "term", "fbgn")  # their names may have HTML entities
+_CLEANED = ("gene", "term", "fbgn")  # their names may be spelt in several ways
 _LIKE_DATES = ("gene", "term", "view")  # columns whose names a spreadsheet may turn into dates
 _MEANT = {  # other names that people give to columns, to suggest the right one
     "image": "file filename file_name path picture images image_file image_name imagen imagem bild datei "
@@ -41,8 +41,8 @@ _MEANT = {column: tuple(words.split()) for column, words in _MEANT.items()}
 def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None, columns=None):
     """Yield the rows of a table that has the columns gene and stage_range, as `read_table` yields them.
 
-    Stage ranges get BDGP's names, and HTML entities in names are decoded.  A row is left out if the cell of a
-    name has none, such as #N/A or ?; an optional name is then empty.  A table of images may lack the column
+    Stage ranges get BDGP's names, and names one spelling, see `clean_name`.  A row is left out if the cell of
+    a name has none, such as #N/A or ?; an optional name is then empty.  A table of images may lack the column
     stage_range.
 
     After the last row, warnings are logged.  They are about rows that are left out, stages that were taken
@@ -105,6 +105,7 @@ class _RowCheck:
         self._without_stage = []
         self._without_name = []
         self._emptied = []
+        self._respelt = {}  # text of a cell -> the name as it is read
 
     def clean_row(self, line, cells):
         """Replace the names and the stage range of a row by cleaned ones; return whether the row is used.
@@ -114,14 +115,17 @@ class _RowCheck:
         Raises
         ------
         InputError
-            If the cell in the column stage_range is no stage range.
+            If the cell in the column stage_range is no stage range, or the one in fbgn no FlyBase number.
         """
         nameless = {}
         for n, name in self._names:
-            cells[n] = clean_name(cells[n]) if name in _CLEANED else cells[n]
+            cells[n] = self._clean_name(cells[n]) if name in _CLEANED else cells[n]
             if (cells[n] or name in self._required) and is_unknown(cells[n], name):
                 nameless[name] = f'line {line}, column "{name}": "{cells[n]}"'
                 cells[n] = ""
+            if name == "fbgn" and cells[n] and not is_flybase_number(cells[n]):
+                what = f'{self._table}, line {line}, column "fbgn": "{cells[n]}" is not one FlyBase number'
+                raise InputError(what, fix="write it as FBgn0000490, or leave the cell empty")
         if absent := [nameless[name] for name in self._required if name in nameless]:
             self._without_name.append(absent[0])
             return False
@@ -134,6 +138,12 @@ class _RowCheck:
             if cells[n] and name in _LIKE_DATES:
                 self._lines_of[name].setdefault(cells[n], line)
         return True
+
+    def _clean_name(self, text):
+        name = clean_name(text)
+        if name != text:
+            self._respelt[text] = name
+        return name
 
     def _parse_stage_range(self, line, text):
         """Return the stage range that the cell of a line means, with BDGP's name; None if it says none."""
@@ -188,6 +198,11 @@ class _RowCheck:
         spelt = [text for text in self._stage_ranges if not is_unknown(text) and text not in self._dates]
         if note := describe_stage_spellings(spelt):
             log.info("note: %s: %s", table.name, note)
+        if respelt := [f'"{text}" as {name}' for text, name in self._respelt.items()]:
+            names = pluralise(len(respelt), "name is", "names are")
+            log.info(
+                "note: %s: %s read in another spelling: %s", table.name, names, abbreviate_names(respelt)
+            )
         taken = []
         for text, line in self._dates.items():
             others = f" and {self._n_dates[text] - 1:,} more" if self._n_dates[text] > 1 else ""

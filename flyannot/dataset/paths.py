@@ -17,7 +17,8 @@ log = logging.getLogger("flyannot")
 IMAGES = "images.csv"
 ANNOTATIONS = "annotations.csv"
 TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx")  # the first that a folder has is read
-_LIKE_TABLES = (*TABLE_SUFFIXES, ".txt")
+_SPREADSHEETS = (".xls", ".ods", ".fods", ".numbers")  # which a spreadsheet program can save as .xlsx
+_LIKE_TABLES = (*TABLE_SUFFIXES, ".txt", *_SPREADSHEETS)
 _MOST_FOLDERS = 1000  # subfolders that are searched
 _MOST_SOUGHT = 100  # missing images that get a suggestion
 
@@ -83,7 +84,9 @@ def list_other_tables(folder):
 
 
 def suggest_rename(table, name):
-    """Return the command that gives a table, whose Path is given, the name under which it is read."""
+    """Return how a table, given as Path, gets the name under which it is read: by a command if it can."""
+    if table.suffix.lower() in _SPREADSHEETS:
+        return f"open it in a spreadsheet program, and save it as {table.with_name(name).stem}.xlsx"
     suffix = table.suffix.lower() if table.suffix.lower() in TABLE_SUFFIXES else ".csv"
     return f"mv {quote(str(table))} {quote(str(table.with_name(name).with_suffix(suffix)))}"
 
@@ -226,7 +229,7 @@ class ImagePaths:
 
         below : path relative to the folder of the table
         """
-        folder = str(resolve_path(self._folder, below))
+        folder = _stored_path(str(resolve_path(self._folder, below)))
         try:
             names = os.listdir(folder)
         except OSError:
@@ -244,6 +247,16 @@ class ImagePaths:
         if alike:
             return f'; did you mean "{head}{alike[0]}"?'
         return f'; did you mean "{tail}"?' if head and self._find_exact(tail) else ""
+
+
+def _stored_path(folder):
+    """Return the path of a folder as it is stored, if only the Unicode form of its names differs."""
+    if folder.isascii() or os.path.isdir(folder):
+        return folder
+    head, tail = os.path.split(folder)
+    head = _stored_path(head)
+    stored = {_normalise(path.name): path.name for path in _entries(Path(head))}
+    return os.path.join(head, stored.get(_normalise(tail), tail))
 
 
 def _stem(name):

@@ -120,10 +120,12 @@ def find_unread_table(folder, names):
     for table in list_other_tables(folder):
         if table.name == "failures.csv" or table.with_suffix(".h5").exists():
             continue
+        if did_you_mean("images", [table.stem]):
+            return table
         with suppress(InputError):  # it is no table
             cells = chain.from_iterable(cells for _, cells, _ in islice(read_rows(table), _MOST_ROWS))
             files = {normalise_name(cell.replace("\\", "/").rpartition("/")[2]) for cell in cells}
-            if did_you_mean("images", [table.stem]) or known & files:
+            if known & files:
                 return table
     return None
 

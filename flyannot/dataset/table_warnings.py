@@ -18,7 +18,7 @@ from itertools import chain
 
 from flyannot.base.dates import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spreadsheet_date
 from flyannot.base.errors import InputError
-from flyannot.base.text import fold, pluralise
+from flyannot.base.text import fold, pluralise, spell_greek
 from flyannot.base.views import suggest_view
 from flyannot.files.tables import suggest_header_words
 
@@ -123,8 +123,8 @@ def abbreviate_names(names):
 
 
 def normalise_name(name):
-    """Return a name in small letters, without spaces and signs."""
-    return _SIGNS.sub("", unicodedata.normalize("NFC", name).casefold())
+    """Return a name in small letters without spaces and signs, Greek letters by their English names."""
+    return _SIGNS.sub("", unicodedata.normalize("NFC", spell_greek(name)).casefold())
 
 
 def normalise_gene(name):

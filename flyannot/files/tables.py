@@ -20,7 +20,7 @@ from pathlib import Path
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.text import clean_name, escape_unprintable, is_valid_cell, pluralise
 from flyannot.files.atomic_file import write_text
-from flyannot.files.content_kind import HEAD_BYTES, WEB_PAGE, recognise_content
+from flyannot.files.content_kind import HEAD_BYTES, WEB_PAGE, ContentKind, recognise_content
 from flyannot.files.text_files import read_first_bytes, read_lines
 from flyannot.files.workbooks import MAX_COLUMNS, NO_RESULT, SAVE_AS, SIGNATURES, read_sheet
 
@@ -41,6 +41,7 @@ _MIN_CELLS = 3  # of a line that is surely a row of its own
 _LONG_CELL = f"a cell of more than {csv.field_size_limit():,} characters"
 _MAX_FAULTS = 10_000  # rows that are reported before the rest of a table is not read
 _QUOTES = 'close every double quote, and write one inside a cell as ""'
+_JSON = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*"')  # the start of an object, or of a list of them
 _TEXTS = ("", "UTF-16 text", "a gzip file", "an empty file")  # kinds of contents that may be CSV
 
 
@@ -353,7 +354,9 @@ def _open_rows(path, required):
         start = read_first_bytes(path, HEAD_BYTES)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}", fix=fix) from error
-    kind = recognise_content(start)
+    kind = (
+        ContentKind("JSON", "save what it holds as CSV") if _JSON.match(start) else recognise_content(start)
+    )
     is_workbook = start.startswith(SIGNATURES)
     if is_workbook:
         rows = ((line, cells, "") for line, cells in read_sheet(path))

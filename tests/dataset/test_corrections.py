@@ -161,6 +161,13 @@ def test_a_row_that_decides_says_by_whom(tmp_path):
         read_corrections([table])
 
 
+def test_a_curator_in_other_spellings_is_one(tmp_path):
+    names = ["Jos\u00e9 M", "jose\u0301 m", "JOS\u00c9\u00a0M", "Jose M"]
+    rows = "".join(f"Dl,4-6,term {i},accept,2026-01-02,{name}\n" for i, name in enumerate(names))
+    (tmp_path / "a.csv").write_text("gene,stage_range,term,verdict,date,curator\n" + rows, encoding="utf-8")
+    assert [c.curator for c in read_corrections([tmp_path / "a.csv"])] == ["Jos\u00e9 M"] * 3 + ["Jose M"]
+
+
 def test_tables_of_one_name_without_a_curator_are_two_curators(tmp_path):
     for name in ("anna", "ben"):
         (tmp_path / name).mkdir()

@@ -93,16 +93,59 @@ def test_a_name_is_found_in_either_unicode_form(images_csv, tmp_path):
     assert image.path.exists()
 
 
-def test_symbols_keep_their_case_and_fbgn_decides_what_a_gene_is(images_csv):
+def test_a_folder_is_found_in_either_unicode_form(images_csv, tmp_path):
+    for form in ("NFC", "NFD"):
+        folder = tmp_path / f"{form} {unicodedata.normalize(form, chr(0xE9))}" / "below"
+        folder.mkdir(parents=True)
+        (folder / "a.png").touch()
+    rows = "NFC e\u0301/below/a.png,x,4-6\nNFD \u00e9/below/a.png,x,4-6\nNFD \u00ea/below/a.png,x,4-6\n"
+    assert [image.path.exists() for image in read_images(images_csv(IMAGES + rows))] == [True, True, False]
+
+
+@pytest.mark.parametrize("text", ["CG1", "FBgn1 FBgn2", "FBgn1; FBgn2", "FBgn1|FBgn2", "FBtr0070000", "7"])
+def test_the_column_of_flybase_numbers_holds_one_or_nothing(images_csv, text):
+    header = "image,gene,stage_range,fbgn\na,x,4-6,\n"
+    message = refusal(read_images, images_csv(f"{header}b,y,4-6,{text}\n"))
+    assert f'line 3, column "fbgn": "{text}" is not one FlyBase number' in message
+
+
+def test_names_in_several_spellings_are_one_and_are_named_once(images_csv, caplog):
+    caplog.set_level("INFO")
+    names = [
+        "βTub60D",
+        "&bgr;Tub60D",
+        "&beta;Tub60D",
+        "&bgr;Tub60D",
+        "<i>βTub60D</i>",
+        "caf\u00e9",
+        "cafe\u0301",
+    ]
+    images = read_images(images_csv(IMAGES + "".join(f"{i},{name},4-6\n" for i, name in enumerate(names))))
+    assert {image.gene for image in images} == {"βTub60D", "caf\u00e9"}
+    (said,) = (text for text in caplog.messages if "another spelling" in text)
+    assert said == (
+        'note: images.csv: 4 names are read in another spelling: "&bgr;Tub60D" as βTub60D, '
+        '"&beta;Tub60D" as βTub60D, "<i>βTub60D</i>" as βTub60D and 1 more'
+    )
+
+
+def test_symbols_keep_their_case_and_fbgn_decides_what_a_gene_is(images_csv, caplog):
     header = "image,gene,stage_range,fbgn\n"
-    rows = "a,Dl,4-6,F1\nb,dl,4-6,F2\nc,Dl,7-8,\nd,Dl-2,4-6,F1\ne,x,4-6,\n"
+    rows = "a,Dl,4-6,FBgn1\nb,dl,4-6,FBgn2\nc,Dl,7-8,\nd,Dl-2,4-6,FBgn1\ne,x,4-6,\n"
     images = read_images(images_csv(header + rows))
-    assert [image.gene_id for image in images] == ["F1", "F2", "F1", "F1", "x"]  # c: as its symbol elsewhere
-    assert [image.group for image in images] == ["F1", "F2", "F1", "F1", "x"]
-    images = read_images(images_csv(header + "a,x,4-6,F1\nb,x,4-6,F2\n"))
-    assert [image.gene_id for image in images] == ["F1", "F2"]
-    message = refusal(read_images, images_csv(header + "a,x,4-6,F1\nb,x,4-6,F2\nc,x,4-6,\n"))
-    assert "line 4" in message and "F1 and F2" in message, "never guessed"
+    assert [image.gene_id for image in images] == [
+        "FBgn1",
+        "FBgn2",
+        "FBgn1",
+        "FBgn1",
+        "x",
+    ]  # c: as its symbol elsewhere
+    assert [image.group for image in images] == ["FBgn1", "FBgn2", "FBgn1", "FBgn1", "x"]
+    images = read_images(images_csv(header + "a,x,4-6,FBgn1\nb,x,4-6,FBgn2\n"))
+    assert [image.gene_id for image in images] == ["FBgn1", "FBgn2"]
+    assert "warning: images.csv: 1 symbol has several FlyBase numbers: x (FBgn1, FBgn2)" in caplog.text
+    message = refusal(read_images, images_csv(header + "a,x,4-6,FBgn1\nb,x,4-6,FBgn2\nc,x,4-6,\n"))
+    assert "line 4" in message and "FBgn1 and FBgn2" in message, "never guessed"
 
 
 def test_a_group_is_named_by_its_column_and_holds_one_gene(images_csv):
@@ -164,23 +207,25 @@ def test_terms_belong_to_a_gene_in_a_stage_range(annotations_csv):
 def test_annotations_join_by_fbgn_first_and_by_an_unambiguous_symbol_else(annotations_csv):
     header = "gene,fbgn,stage_range,term\n"
     annotations = read_annotations(
-        annotations_csv(header + "x,F1,4-6,one\nx,F2,4-6,two\ny,F3,4-6,three\nz,,4-6,four\n")
+        annotations_csv(header + "x,FBgn1,4-6,one\nx,FBgn2,4-6,two\ny,FBgn3,4-6,three\nz,,4-6,four\n")
     )
     for gene, fbgn, terms in (
-        ("x", "F1", {"one"}),
-        ("x", "F2", {"two"}),
-        ("an old symbol", "F3", {"three"}),
+        ("x", "FBgn1", {"one"}),
+        ("x", "FBgn2", {"two"}),
+        ("an old symbol", "FBgn3", {"three"}),
         ("y", "", {"three"}),  # images without numbers
-        ("z", "F4", {"four"}),  # annotations without numbers
-        ("x", "", None),  # F1 or F2?  Never both
-        ("y", "F9", None),  # another gene of that symbol
+        ("z", "FBgn4", {"four"}),  # annotations without numbers
+        ("x", "", None),  # FBgn1 or FBgn2?  Never both
+        ("y", "FBgn9", None),  # another gene of that symbol
     ):
         assert annotations.terms_of(gene, "4-6", fbgn=fbgn) == terms
     annotations = read_annotations(annotations_csv(header + "x,fbgn7,4-6,one\nx,FBGN7,4-6,two\n"))
     assert annotations.terms_of("FBgn7", "4-6") == {"one", "two"}, "a number in the place of the symbol"
-    annotations = read_annotations(annotations_csv(header + "x,F1,4-6,one\nx,,4-6,two\n"))
-    assert annotations.terms_of("x", "4-6", fbgn="F1") == annotations.terms_of("x", "4-6") == {"one", "two"}
-    message = refusal(read_annotations, annotations_csv(header + "x,F1,4-6,a\nx,F2,4-6,a\nx,,4-6,a\n"))
+    annotations = read_annotations(annotations_csv(header + "x,FBgn1,4-6,one\nx,,4-6,two\n"))
+    assert (
+        annotations.terms_of("x", "4-6", fbgn="FBgn1") == annotations.terms_of("x", "4-6") == {"one", "two"}
+    )
+    message = refusal(read_annotations, annotations_csv(header + "x,FBgn1,4-6,a\nx,FBgn2,4-6,a\nx,,4-6,a\n"))
     assert "line 4" in message
 
 
@@ -200,19 +245,20 @@ def test_coverage_counts_what_lacks_images_or_annotations(images_csv, annotation
 
 
 def test_a_gene_that_differs_in_capitals_or_signs_is_named_first(images_csv, annotations_csv):
-    images = read_images(images_csv(IMAGES + "a,Dl,4-6\nb,Abd-B,4-6\nc,eve,4-6\n"))
+    images = read_images(images_csv(IMAGES + "a,Dl,4-6\nb,Abd-B,4-6\nc,eve,4-6\nd,λTop3ζ,4-6\n"))
     annotated = annotations_csv(
-        TERMS + "".join(f"{gene},4-6,gap\n" for gene in ("dl", "AbdB", "eve", "Dmel\\eve-RA"))
+        TERMS
+        + "".join(f"{gene},4-6,gap\n" for gene in ("dl", "AbdB", "lambda-Top3zeta", "eve", "Dmel\\eve-RA"))
     )
     annotations = read_annotations(annotated)
     assert coverage_notes(images, annotations) == [
-        'annotated genes without an image: 3 in 4-6 (AbdB: did you mean "Abd-B"?, '
-        'Dmel\\eve-RA: did you mean "eve"?, dl: did you mean "Dl"?)',
-        "groups without annotation: 2 of 3 in 4-6 (Dl, Abd-B)",
+        'annotated genes without an image: 4 in 4-6 (AbdB: did you mean "Abd-B"?, '
+        'Dmel\\eve-RA: did you mean "eve"?, dl: did you mean "Dl"? and 1 more)',
+        "groups without annotation: 3 of 4 in 4-6 (Dl, Abd-B, λTop3ζ)",
     ]
     # Genes of two FlyBase numbers are not taken for each other.
-    images = read_images(images_csv("image,gene,stage_range,fbgn\na,Dl,4-6,F1\n"))
-    numbered = annotations_csv("gene,stage_range,term,fbgn\nDl,4-6,gap,F1\ndl,4-6,gap,F2\n")
+    images = read_images(images_csv("image,gene,stage_range,fbgn\na,Dl,4-6,FBgn1\n"))
+    numbered = annotations_csv("gene,stage_range,term,fbgn\nDl,4-6,gap,FBgn1\ndl,4-6,gap,FBgn2\n")
     annotations = read_annotations(numbered)
     assert coverage_notes(images, annotations) == ["annotated genes without an image: 1 in 4-6 (dl)"]
 

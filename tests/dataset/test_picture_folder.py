@@ -177,6 +177,8 @@ def test_check_names_pictures_that_the_table_does_not(flyannot, pictures):
         ("Bilder.xlsx", "Bild;Gen\n./E1;Dl", True),
         ("im\u00e1genes.csv", "imagen;gen\nx;Dl", True),
         ("liste.txt", "Nr\tBild\n1\tC:\\fotos\\e0.png", True),
+        ("images.xls", "old workbook", True),
+        ("Images.ods", "PK", True),
         ("sizes.csv", "image,mm\nother.png,3", False),
         ("failures.csv", "step,image\nextract,e0.PNG", False),
     ],
@@ -188,8 +190,10 @@ def test_a_table_that_names_the_pictures_is_never_passed_over_in_silence(
     assert len(read_folder(pictures, "4-6")) == 2
     with pytest.raises(InputError) as caught:
         read_folder(pictures, None)
-    suffix = ".csv" if name.endswith(".txt") else Path(name).suffix
-    assert (f"images{suffix}" in caplog.text and caught.value.fix.startswith("mv ")) == is_named
+    is_saved = Path(name).suffix in (".xls", ".ods")
+    suffix = ".xlsx" if is_saved else ".csv" if name.endswith(".txt") else Path(name).suffix
+    way = "open it in a spreadsheet program, and save it as " if is_saved else "mv "
+    assert (f"images{suffix}" in caplog.text and caught.value.fix.startswith(way)) == is_named
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
         ("\0" * 5000, ["a file of zero bytes, not a table"]),
         ("version https://git-lfs.github.com/spec/v1\n", ["a git-lfs pointer", "git lfs pull"]),
         ("<!DOCTYPE html>", ["a web page, not a table"]),
+        ('[\n {"image": "a.png"}]', ["is JSON, not a table", "as CSV"]),
         (b"\xd0\xcf\x11\xe0" + bytes(600), ["an old workbook (.xls), or has a password", "as .xlsx"]),
         (b"PK\x03\x04" + bytes(600), ["cannot be read as a workbook"]),
         (IMAGES + "a," + "x" * 200_000 + ",4-6\n", ["line 2: a cell of more than 131,072 characters"]),
@@ -160,14 +161,14 @@ def test_a_workbook_is_read_as_the_table_that_it_shows(tmp_path, caplog):
     rows = (
         ["a.png", "Dl_x000D_", "4-6"],
         [None] * 5,
-        ["b.png", "eve", 5, 1.5, "F1"],
+        ["b.png", "eve", 5, 1.5, "FBgn1"],
         ["c.png", "run", 5.0, *[None] * 9, "a note"],
     )
     workbook(tmp_path / "images.xlsx", [None, " "], header, *rows)
     first, second, third = read_images(tmp_path)
     assert 'columns without a name are not read (2 rows), such as "1.5" in line 5' in caplog.text
     assert (first.name, first.gene, first.stage_range, first.fbgn) == ("a.png", "Dl", "4-6", "")
-    assert (second.stage_range, second.fbgn, third.stage_range) == ("4-6", "F1", "4-6")
+    assert (second.stage_range, second.fbgn, third.stage_range) == ("4-6", "FBgn1", "4-6")
     workbook(tmp_path / "annotations.xlsx", ["gene", "stage_range", "term"], ["Dl", "4-6", "gap"])
     assert read_annotations(tmp_path).terms_of("Dl", "4-6") == {"gap"}
 
