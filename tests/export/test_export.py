@@ -10,6 +10,7 @@ import numpy as np
 import openpyxl
 import pytest
 
+from flyannot.base.errors import InputError
 from flyannot.dataset.folder import read_images
 from flyannot.encode.groups import Groups
 from flyannot.export import EXPORTERS, all_formats
@@ -221,3 +222,16 @@ def test_the_same_file_gives_the_same_bytes(exported, chain, open_predictions, t
             source = open_predictions if kind == "predictions" else chain.kinds[kind]
             export(source, to, tmp_path / f"{kind}{to}")
             assert (tmp_path / f"{kind}{to}").read_bytes() == exported(kind, to).read_bytes()
+
+
+def test_a_file_that_cannot_be_exported_in_this_way_is_refused(chain, open_predictions, tmp_path):
+    for path, ontology, words in (
+        (chain.kinds["descriptors"], [], "holds descriptors, which cannot be exported"),
+        (chain.kinds["features"], [tmp_path / "fbbt.obo"], "features have no place for ids"),
+        (open_predictions, [tmp_path / "fbbt.obo"], "fbbt.obo"),  # predictions have one: the file is read
+    ):
+        with pytest.raises(InputError, match=words):
+            export(
+                path, "npz" if path == chain.kinds["features"] else "csv", tmp_path / "out", ontology=ontology
+            )
+        assert not (tmp_path / "out").exists()

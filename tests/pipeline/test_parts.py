@@ -1,15 +1,17 @@
 """Tests of outputs in parts, and of files of one kind that count as one input."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from flyannot.base.errors import DataError
-from flyannot.dataset.folder import read_images
+from flyannot.dataset.folder import Image, read_images
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import SCHEMAS
 from flyannot.pipeline.engine import parts
+from flyannot.pipeline.engine.images import cluster_images, describe_image_changes
 from flyannot.pipeline.engine.parts import parts_folder, select_share
 from flyannot.pipeline.engine.task import Execution, run_task_share
 from flyannot.pipeline.steps.learn_dict import DictionaryTask
@@ -122,3 +124,28 @@ def test_features_pooled_with_different_dictionaries_are_refused(chain, halves, 
     make(pool_task(descriptors[:1], tmp_path / "d.h5", tmp_path / "f.h5", POOL))
     with pytest.raises(DataError, match="different dictionaries of 4-6"):
         make(ModelTask([tmp_path / "f.h5", features[1]], chain.curated, tmp_path / "m.h5", CLASSIFY))
+
+
+def test_images_of_one_file_or_group_stay_together_and_if_a_stage_is_open_of_one_gene():
+    def image(file, gene, stage_range):
+        return Image(file, file, gene, stage_range, group=gene)
+
+    known = [image("a", "x", "4-6"), image("b", "x", "7-8"), image("c", "y", "4-6"), image("c", "z", "4-6")]
+    assert [len(some) for some in cluster_images(known)] == [1, 2, 1]
+    assert [len(some) for some in cluster_images([*known, image("d", "y", "")])] == [3, 2]
+
+
+def test_embryos_of_one_photograph_are_counted_as_the_photograph_of_the_table():
+    found = ["a.tif#1", "a.tif#2", "b.tif#2"]  # the last is a photograph of that name
+    stored = SimpleNamespace(stage_ranges=["4-6"], failures=[], read_array=lambda s, name: found)
+    images = [Image(name, name, "x", "4-6") for name in ("a.tif", "b.tif#2", "c.tif")]
+    assert describe_image_changes(images, stored) == "it lacks 1 image, c.tif"
+    assert describe_image_changes(images[1:2], stored) == "it has 1 image, a.tif, not asked for"
+
+
+def test_removing_parts_removes_locks_that_killed_jobs_left(tmp_path):
+    left = tmp_path / ".out.h5.1-of-2.lock"
+    left.touch()
+    (tmp_path / ".other.h5.1-of-2.lock").touch()
+    parts.remove_parts(tmp_path / "out.h5")
+    assert [path.name for path in tmp_path.iterdir()] == [".other.h5.1-of-2.lock"]
