@@ -1,11 +1,12 @@
 """Grey levels or colours from 0 to 255 of the samples that a file stores.
 
-Only this module decides what samples mean: bits, inks, palettes, transparency, orientation.  The result is
-the same picture for every file format and for every library that unpacks one.
+Only this module decides what samples mean: bits, inks, palettes, profiles, transparency, orientation.  The
+result is the same picture for every file format and for every library that unpacks one.
 """
 
 import numpy as np
 
+from flyannot.images.colour_profile import to_srgb
 from flyannot.images.grey_levels import STRIP_PIXELS, WHITE, guess_white_level, stated_white_level
 from flyannot.images.scene import N_COLOURS
 from flyannot.images.unreadable import unknown_pixel_type_error, unreadable_image_error
@@ -147,7 +148,7 @@ def _to_255(plane, white, opaque):
     """
     samples = plane.samples
     if not isinstance(samples, np.ndarray):
-        if not plane.transparent:
+        if not plane.transparent and not plane.profile:
             return np.asarray(samples)
         samples = np.asarray(samples)
     n_colours = N_COLOURS[plane.colours]
@@ -164,10 +165,13 @@ def _to_255(plane, white, opaque):
         colours = _rescale(samples, white)
     if plane.is_white_zero:
         colours = colours.dtype.type(WHITE) - colours
-    if plane.colours == "cmyk":
-        colours = _mix_inks(colours)
-    elif plane.colours == "ycbcr":
+    if plane.colours == "ycbcr":
         colours = _from_ycbcr(colours)
+    converted = to_srgb(colours, plane.profile) if plane.profile else None
+    if converted is not None:
+        colours = converted
+    elif plane.colours == "cmyk":
+        colours = _mix_inks(colours)
     return colours if alpha is None else _lay_on_white(colours, alpha, plane.alpha == "premultiplied")
 
 

@@ -5,7 +5,8 @@ OpenCV unpacks PNGs of 16-bit colour, of which Pillow keeps 8 bits.  It opens no
 
 import io
 import struct
-from contextlib import contextmanager
+import zlib
+from contextlib import contextmanager, suppress
 
 import numpy as np
 
@@ -31,6 +32,7 @@ _PIXEL_BYTES = {"1": 1, "L": 1, "P": 3, "PA": 5, "I;16": 3, "LA": 5, "RGBA": 6, 
 _ORIENTATION = 274  # tag of EXIF
 # The chunks of a PNG that Pillow needs, as a browser does: others, such as texts, may be of any size.
 _PNG_CHUNKS = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"eXIf", b"acTL", b"fcTL"}
+_MAX_PROFILE = 2**20  # bytes of a profile, which is passed over if it is larger
 _PNG_TYPE = 25  # place of the byte with the type of a PNG, after its bits
 _GREY_AND_ALPHA = 4
 _DEEP_COLOUR = {(16, 2), (16, _GREY_AND_ALPHA), (16, 6)}  # bits and type of PNGs of which Pillow keeps 8 bits
@@ -58,9 +60,10 @@ def open_pillow(path, file):
     start = file.read(HEAD_BYTES)
     file.seek(0)
     bits = png_type = used_bits = 0
+    profile = b""
     if start.startswith(PNG_SIGNATURE):
         bits, png_type = start[_PNG_TYPE - 1 : _PNG_TYPE + 1]
-        file, used_bits = _read_needed_chunks(file)
+        file, used_bits, profile = _read_needed_chunks(file)
     is_jpeg = start.startswith(jpeg_data.JPEG_SIGNATURE)
     if is_jpeg:
         content = file.read()
@@ -86,7 +89,8 @@ def open_pillow(path, file):
                 jpeg_data.require_few_scans(path, markers, picture.width * picture.height)
                 jpeg_data.require_whole_jpeg(path, content, markers)
             plane = _read_deep_png(path, file, picture) if is_deep else _read(path, picture, bits)
-            return plane._replace(used_bits=used_bits if bits == 16 else 0)
+            used = used_bits if bits == 16 else 0
+            return plane._replace(used_bits=used, profile=profile or picture.info.get("icc_profile", b""))
 
         is_large = is_deep or picture.format == "WEBP"  # its frames are decoded with two copies
         yield [Scene("", [], picture.size, 8 if is_large else _PIXEL_BYTES.get(picture.mode, 4), read)]
@@ -159,19 +163,31 @@ def _read_needed_chunks(file):
     -------
     file : BytesIO of a PNG of these chunks
     used_bits : number of bits in use, as stated by the chunk sBIT, or 0
+    profile : as in StoredPlane
     """
+    chunks = {}
     needed = io.BytesIO()
     needed.write(file.read(len(PNG_SIGNATURE)))
-    used_bits = 0
     while head := file.read(8):
         length, kind = struct.unpack(">I4s", head)
         if kind in _PNG_CHUNKS:
             needed.write(head + file.read(length + 4))
-        elif kind == b"sBIT":
-            used_bits = max(file.read(length + 4)[:-4], default=0)
+        elif kind in (b"sBIT", b"sRGB", b"gAMA", b"iCCP"):
+            chunks[kind] = file.read(length + 4)[:-4]
         else:
             file.seek(length + 4, io.SEEK_CUR)
         if kind == b"IEND":
             break
     needed.seek(0)
-    return needed, used_bits
+    return needed, max(chunks.get(b"sBIT", b""), default=0), _png_profile(chunks)
+
+
+def _png_profile(chunks):
+    """Return the profile of a PNG, as in StoredPlane, by the data of its chunks."""
+    if b"iCCP" in chunks:
+        unpacker = zlib.decompressobj()
+        with suppress(zlib.error):
+            profile = unpacker.decompress(chunks[b"iCCP"].partition(b"\0")[2][1:], _MAX_PROFILE)
+            return profile if unpacker.eof else b""
+    gamma = int.from_bytes(chunks.get(b"gAMA", b"")) / 100_000
+    return b"" if b"sRGB" in chunks else gamma or b""

@@ -22,6 +22,7 @@ class StoredPlane(NamedTuple):
     maximum : the largest number, as stated by the file; 0 if it is not stated
     is_white_zero : whether 0 is white, and the largest number is black
     orientation : 1 to 8, as in EXIF and TIFF
+    profile : bytes of an ICC profile, or a float, the gamma with which light was encoded; b"" for sRGB
     """
 
     samples: Any
@@ -33,6 +34,7 @@ class StoredPlane(NamedTuple):
     maximum: int = 0
     is_white_zero: bool = False
     orientation: int = 1
+    profile: Any = b""
 
 
 class Scene(NamedTuple):

@@ -32,6 +32,7 @@ _PHOTOMETRIC = 262  # tags
 _MAX_SAMPLE = (281, 341)  # MaxSampleValue, SMaxSampleValue
 _ORIENTATION = 274
 _INK_SET = 332
+_PROFILE = 34675
 _NOT_CMYK = 2
 _FAX = range(2, 5)  # compressions, whose white is 0 unless the file says otherwise
 # Compressions that unpack to as many bytes as are asked for.
@@ -178,6 +179,7 @@ def _read_page(path, page, chosen, about, used_bits, *, skipped=0):
         maximum=_stated_maximum(key.tags, about.description),
         is_white_zero=_photometric(key) == _WHITE_IS_ZERO,
         orientation=tags.valueof(_ORIENTATION, usual),
+        profile=bytes(tags.valueof(_PROFILE, b"")),
     )
 
 
