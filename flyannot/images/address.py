@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from flyannot.base.errors import did_you_mean
 from flyannot.base.options import OptionType
-from flyannot.base.text import pluralise
+from flyannot.base.text import fold, pluralise
 from flyannot.images.unreadable import printable_path, unreadable_image_error
 
 AXES = ("scene", "channel", "z", "time", "page")
@@ -24,7 +24,8 @@ TURNS = {
     "180": (slice(None, None, -1), slice(None, None, -1)),
 }
 AXIS_NAMES = {"C": "channel", "Z": "z", "T": "time", "Q": "page", "I": "page", "R": "page"}
-_ADDRESS = re.compile(r"(.+?)((?:#[A-Za-z]+=[^#/\\]+)*)(?:#(\d+))?", re.DOTALL)
+_PLANE = r'#([A-Za-z]+=(?:"[^"]*"|[^#/\\]+))'  # a name in quotes may have number signs and slashes
+_ADDRESS = re.compile(f"(.+?)((?:{_PLANE})*)(?:#(\\d+))?", re.DOTALL)
 _SHORT = {"s": "scene", "c": "channel", "t": "time"}
 _NOUNS = {"z": "z plane", "time": "time point"}
 _MAX_NAMED = 8  # a message lists so many channels or scenes by name
@@ -46,8 +47,8 @@ def split_address(address):
     text = os.fspath(address)
     if not isinstance(text, str) or "#" not in text or os.path.lexists(text):
         return text, (), None
-    file, planes, number = _ADDRESS.fullmatch(text).groups()
-    return file, tuple(planes.split("#")[1:]), number and int(number)
+    file, planes, _, number = _ADDRESS.fullmatch(text).groups()
+    return file, tuple(re.findall(_PLANE, planes)), number and int(number)
 
 
 def image_path(address):
@@ -71,7 +72,7 @@ def address_from_name(file, name):
 
 def photograph_name(name):
     """Return the name of the photograph on which an embryo was found; other names are returned unchanged."""
-    number = _ADDRESS.fullmatch(name)[3] if "#" in name else None
+    number = _ADDRESS.fullmatch(name)[4] if "#" in name else None
     return name.removesuffix(f"#{number}")
 
 
@@ -197,30 +198,38 @@ def _ambiguous(path, axes, open_axes):
 
 
 def _number_on(axis, text, path, axes):
-    """Return the number of the plane, from 0, that a text such as "5" or "DAPI" chooses on an Axis.
+    """Return the number of the plane, from 0, that a text such as 5 or DAPI chooses on an Axis.
 
-    Without a text it is 0.
+    A text in double quotes is a name.  Without a text the number is 0.
 
     axes : all axes of the file, for messages
 
     Raises
     ------
     UnusableImage
-        If the axis has no such plane.
+        If the axis has no such plane, or if the text is the name of one plane and the number of another.
     """
     if text is None:
         return 0
-    names = [name.casefold() for name in axis.names]
-    if names.count(text.casefold()) == 1:
-        return names.index(text.casefold())
+    name = text.strip('"')
+    alike = [k for k, other in enumerate(axis.names) if fold(other) == fold(name)]
+    found = {k for k in alike if axis.names[k] == name} or set(alike)
     if text.isdecimal() and 1 <= int(text) <= axis.size:
-        return int(text) - 1
-    or_name = ", or a name" if any(names) else ""
+        found.add(int(text) - 1)
+    if len(found) == 1:
+        return found.pop()
+    if found:
+        ways = [
+            f'{axis.name}="{axis.names[k]}"' for k in sorted(found) if axis.names.count(axis.names[k]) == 1
+        ]
+        words = f"{axis.name}={text} may be {' or '.join(f'number {k + 1}' for k in sorted(found))}"
+        raise unreadable_image_error(path, words, fix=f"write {' or '.join(ways) or 'its number'}")
+    or_name = ", or a name" if any(axis.names) else ""
     several = ", ".join(one.in_words() for one in axes if one.size > 1 or one is axis)
     has = several or "one picture"
     to_last = f" to {axis.name}={axis.size}" if axis.size > 1 else ""
     raise unreadable_image_error(
         path,
-        f"it has {has}, and no {axis.name}={text}.{did_you_mean(text, axis.names)}",
+        f"it has {has}, and no {axis.name}={text}.{did_you_mean(name, axis.names)}",
         fix=f"choose --plane {axis.name}=1{to_last}{or_name}",
     )

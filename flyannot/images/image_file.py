@@ -78,6 +78,8 @@ def decode_plane(path, file, planes=(), usual_planes=()):
         if not scenes:
             raise unreadable_image_error(path, "it contains no picture")
         planes = planes if open_container is open_pillow else (*usual_planes, *planes)
+        if not any(scene.axes for scene in scenes):  # pages of several sizes
+            planes = [text.replace("page=", "scene=", text.startswith("page=")) for text in planes]
         scene_axis = Axis("scene", len(scenes), tuple(scene.name for scene in scenes))
         is_alike = all(scene.axes == scenes[0].axes for scene in scenes)
         axes = [scene_axis, *(scenes[0].axes if is_alike else ())]

@@ -11,7 +11,15 @@ from PIL import Image
 
 from flyannot.base.errors import InputError
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.images.address import TURNS, Axis, choose_plane, image_path, split_address, split_rotation
+from flyannot.images.address import (
+    TURNS,
+    Axis,
+    choose_plane,
+    image_path,
+    photograph_name,
+    split_address,
+    split_rotation,
+)
 from flyannot.images.embryo import read_picture
 from flyannot.images.unreadable import UnusableImage
 from tests.images.picture_files import embryo
@@ -167,6 +175,9 @@ def test_a_name_that_looks_like_an_address_is_a_file_if_it_is_there(tmp_path):
     (tmp_path / "a#2").write_bytes(b"x")
     assert split_address(tmp_path / "a#2") == (str(tmp_path / "a#2"), (), None)
     assert split_address("b.czi#scene=2#z=5#3") == ("b.czi", ("scene=2", "z=5"), 3)
+    named = ('channel="a#1/b"', "z=2")
+    assert split_address('b.czi#channel="a#1/b"#z=2#3') == ("b.czi", named, 3)
+    assert photograph_name('b.czi#channel="a#1/b"#3') == 'b.czi#channel="a#1/b"'
     assert split_address("gene #4.png") == ("gene #4.png", (), None)
     assert image_path("a/b.czi#z=5") == Path("a/b.czi")
     turn, planes = split_rotation("a", ("turned=both", "z=2", "turned=left-right"))
@@ -178,7 +189,8 @@ CHOICES = {
     (5, ""): {"z=1": 0, "z=5": 4, "z=0": None, "z=6": None, "z=two": None, "x=1": None},
     (1, ""): {"z=1": 0, "x=1": 0, "z=7": None, "z=late": None, "x=2": None},
     (1, "EGFP"): {"z=egfp": 0, "z=9": None, "z=DAPI": None},
-    (3, "a A 2"): {"z=2": 2, "z=3": 2, "z=a": None},
+    (3, "a A 3"): {"z=2": 1, "z=3": 2, 'z="3"': 2, "z=a": 0, "z=A": 1, 'z="2"': None},
+    (2, "\u00e9 #/b"): {"z=e\u0301": 0, "z=\u00c9": 0, 'z="#/b"': 1},
     (2, "a b=c"): {"z=B=c": 1},
 }
 
@@ -195,6 +207,25 @@ def test_a_plane_is_named_once_or_counted_from_one(size, names):
         if choice.startswith("z="):
             assert axes[1].in_words() in caught.value.message and "1 time" not in caught.value.message
             assert ("or a name" in caught.value.fix) == bool(names)
+
+
+def test_a_plane_that_may_be_two_is_refused_and_each_way_out_works():
+    axes = [Axis("channel", 4, ("2", "1", "dapi", "DAPI"))]
+    for choice, told in (("channel=1", {0, 1}), ("channel=2", {0, 1}), ("channel=Dapi", {2, 3})):
+        with pytest.raises(UnusableImage) as caught:
+            choose_plane("a.czi", axes, [choice])
+        ways = caught.value.fix.removeprefix("write ").split(" or ")
+        assert {choose_plane("a.czi", axes, [way])["channel"] for way in ways} == told
+    with pytest.raises(UnusableImage, match="number 1 or number 2") as caught:
+        choose_plane("a.czi", [Axis("channel", 2, ("a", "a"))], ["channel=a"])
+    assert caught.value.fix == "write its number"
+
+
+def test_pages_of_several_sizes_are_counted_as_pages_and_as_scenes(tmp_path):
+    for size in (128, 160, 192):
+        tifffile.imwrite(tmp_path / "a.tif", np.full((size, 320), size, np.uint8), append=True)
+    for axis in ("page", "scene"):
+        assert [len(read_picture(tmp_path / "a.tif", (f"{axis}={n}",))) for n in (1, 2, 3)] == [128, 160, 192]
 
 
 def test_the_first_eight_names_of_an_axis_are_told():
