@@ -10,7 +10,7 @@ import numpy as np
 
 from flyannot.base.errors import DataError, FlyannotError
 from flyannot.base.quality_warnings import QualityWarning
-from flyannot.encode.options import count_cells
+from flyannot.encode.options import PoolOptions, count_cells
 from flyannot.encode.pooling import PooledFeatures, pool_image
 from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.geometry import STANDARD_PX
@@ -27,7 +27,7 @@ _PATCHES_AT_ONCE = 2_000  # a call of a coder costs as much as the codes of a hu
 class Encoder:
     """The chain from the grey levels of an embryo to its features: describe, transform, code, pool.
 
-    The features of an image depend on this image alone.  Without a dictionary an encoder only describes.
+    The features of an image depend on this image alone.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ class Encoder:
     """
 
     extract: ExtractOptions
-    pool: Any = None
-    D: Any = None
-    lam: float = 0.0
+    pool: PoolOptions
+    D: np.ndarray
+    lam: float
     transforms: tuple = ()
 
     @cached_property

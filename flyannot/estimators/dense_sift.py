@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import IntegerType, require_number
-from flyannot.encode.encoder import Encoder
 from flyannot.estimators.image_patches import ImagePatches
 from flyannot.images.embryo import read_grey
+from flyannot.images.extract import describe_patches
 from flyannot.images.grey_levels import WHITE
 from flyannot.images.options import STRIDE_PX, ExtractOptions
 from flyannot.images.sift import normalise_descriptors
@@ -84,8 +84,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         require_number("stride_px", self.stride_px, IntegerType())
         options = ExtractOptions(patch_px=self.patch_px, stride_px=self.stride_px, min_std=self.min_std)
         greys = [_grey_levels(image) for image in X]
-        encoder = Encoder(options)
-        described = [encoder.describe(grey) for grey in greys]
+        described = [describe_patches(grey, options) for grey in greys]
         counts = [len(patches.descriptors) for patches in described]
         return ImagePatches(
             normalise_descriptors(np.concatenate([patches.descriptors for patches in described])),

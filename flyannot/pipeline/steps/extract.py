@@ -9,13 +9,12 @@ from flyannot.base.quality_warnings import parse_warnings
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
-from flyannot.encode.encoder import Encoder
 from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
 from flyannot.files.tables import write_table
 from flyannot.images.address import photograph_name
-from flyannot.images.extract import choose_stride
+from flyannot.images.extract import choose_stride, describe_patches
 from flyannot.images.options import ExtractOptions
 from flyannot.images.photograph import EmbryoBox
 from flyannot.pipeline.engine.images import read_selected_images
@@ -39,7 +38,7 @@ class Description(PictureUse):
     stage_ranges: tuple
 
     def take(self, image, view):
-        return Encoder(self.extract).describe(view.grey), []
+        return describe_patches(view.grey, self.extract), []
 
     def write(self, file, stage_range, columns, outputs):
         write_descriptors(file, stage_range, columns, outputs)
