@@ -31,6 +31,7 @@ from flyannot.images.quality import (
     standard_warnings,
 )
 from flyannot.images.registration import NoEmbryo, crop_embryo, find_pose
+from flyannot.images.shown import draw_shown
 from flyannot.images.unreadable import require_image_size, unreadable_image_error
 
 _LEAST_ASYMMETRY = 0.0075  # 17 of 165 embryos of FlyExpress have less, and so have all drawn patterns
@@ -187,6 +188,7 @@ class Embryo:
         self._picture = picture
         self._is_cut_out = is_cut_out
         self._frames: dict = {}
+        self._drawn: dict = {}
 
     def view(self, options):
         """Return the EmbryoView for some ExtractOptions."""
@@ -206,6 +208,16 @@ class Embryo:
         drawn = redraw_as_pattern(grey) if options.channel == "pattern" else grey
         shown = load_opencv().convertScaleAbs(self._frame("own", pose, is_mirrored))  # rounds to bytes
         return EmbryoView(drawn, (*standard_warnings(grey), *of_picture, *why_not), shown)
+
+    def draw(self, view, options):
+        """Return the ShownPicture of an EmbryoView; one JPEG is made for all views that are turned alike.
+
+        options : ExtractOptions of the view
+        """
+        turned = options.register, options.orient
+        if turned not in self._drawn:
+            self._drawn[turned] = draw_shown(view)
+        return self._drawn[turned]
 
     def side_warnings(self, options, view, stage_range):
         """Return [DORSAL_DOWN] if the options find the embryo, and its outline says so; otherwise [].

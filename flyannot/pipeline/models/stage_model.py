@@ -15,7 +15,6 @@ from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.supplied import STAGE_MODEL
 from flyannot.images.embryo import Embryo
 from flyannot.images.quality import find_refusal
-from flyannot.images.shown import draw_shown
 from flyannot.pipeline.models.loaded_model import load_model
 from flyannot.terms.unlikeness import UNLIKE
 
@@ -70,10 +69,6 @@ class RatedEmbryo(Embryo):
     which the stage model learned is not rated either: many drawn patterns are.
     """
 
-    def __init__(self, picture, *, is_cut_out=False):
-        super().__init__(picture, is_cut_out=is_cut_out)
-        self._drawn: dict = {}
-
     @cached_property
     def _rating(self):
         """The `log_odds` of the embryo (6,), and ""; or None, and the reason why it cannot be rated."""
@@ -86,16 +81,6 @@ class RatedEmbryo(Embryo):
             return None, "unlike the photographs of the stage model"
         X = normalise_features(features, loaded.classify.normalisation)
         return log_odds(loaded.model, X)[0], ""
-
-    def draw(self, view, options):
-        """Return the ShownPicture of an EmbryoView; one JPEG is made for all views that are turned alike.
-
-        options : ExtractOptions of the view
-        """
-        turned = options.register, options.orient
-        if turned not in self._drawn:
-            self._drawn[turned] = draw_shown(view)
-        return self._drawn[turned]
 
     @property
     def stage_odds(self):
