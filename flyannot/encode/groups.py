@@ -104,6 +104,19 @@ def pool_groups(blocks, groups, scheme="group"):
     return pooled
 
 
+def training_rows(blocks, groups, options):
+    """Return the feature vectors of groups, (n_groups, n_features), pooled and normalised.
+
+    blocks : features of the images, as `pool_groups` takes them; groups : Groups; options : with the
+    `scheme` and the `normalisation` of the classifier
+    """
+    X = pool_groups(blocks, groups, options.scheme)
+    for start in range(0, len(X), _ROWS):
+        rows = slice(start, start + _ROWS)
+        X[rows] = normalise_features(X[rows], options.normalisation)
+    return X
+
+
 def unit_rows(X):
     """Return the rows of X, scaled to length 1, as float32; rows of zeros stay zeros.
 

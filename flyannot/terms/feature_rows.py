@@ -10,28 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.base.errors import DataError
 from flyannot.jobs.resources import create_thread_pool
 
 COLUMNS = 1024  # columns that are converted to float64 at once
 _TILE = 1024  # rows of one task: the order of sums does not depend on the number of threads
-
-
-def check_columns(X, n_features):
-    """Return X as an array (n_rows, n_features).
-
-    Raises
-    ------
-    DataError
-        If X has another number of dimensions or of columns.
-    """
-    X = np.asarray(X)
-    if X.ndim != 2 or X.shape[1] != n_features:
-        raise DataError(
-            f"the features have {X.shape[-1]} columns, the model {n_features}",
-            fix="make the features with the dictionary and the pooling that the model was trained on",
-        )
-    return X
 
 
 def add_inner_products(K, X, *, mean=0.0, n_threads=1):

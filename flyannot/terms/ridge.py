@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.encode.groups import unit_rows
-from flyannot.terms.feature_rows import check_columns
 from flyannot.terms.folds import inner_folds
-from flyannot.terms.scorer import Scorer, choose_setting, group_observed_terms, observed_mask
+from flyannot.terms.scorer import Scorer, check_columns, choose_setting, group_observed_terms, observed_mask
 
 ALPHAS = (1.0, 0.01, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0)  # for rows of length 1; of equally good ones the first
 

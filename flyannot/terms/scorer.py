@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from flyannot.terms.feature_rows import check_columns
+from flyannot.base.errors import DataError
 from flyannot.terms.metrics import concordant_pairs
 from flyannot.terms.options import EXPECTED_F1
 
@@ -134,6 +134,23 @@ class Scorer:
         rows : float array (n_rows, n_features)
         """
         return self.weights[term], self.intercept[term], X
+
+
+def check_columns(X, n_features):
+    """Return X as an array (n_rows, n_features).
+
+    Raises
+    ------
+    DataError
+        If X has another number of dimensions or of columns.
+    """
+    X = np.asarray(X)
+    if X.ndim != 2 or X.shape[1] != n_features:
+        raise DataError(
+            f"the features have {X.shape[-1]} columns, the model {n_features}",
+            fix="make the features with the dictionary and the pooling that the model was trained on",
+        )
+    return X
 
 
 def choose_setting(candidates, Y, folds, *, margin=0.0, observed=None):

@@ -9,13 +9,12 @@ from itertools import chain
 import numpy as np
 
 from flyannot.base.text import pluralise
-from flyannot.encode.groups import Groups, group_images, normalise_features, pool_groups
+from flyannot.encode.groups import Groups, group_images, pool_groups, training_rows
 from flyannot.jobs.resources import require_memory
 from flyannot.terms.feature_rows import CholeskyBasis, add_inner_products
 from flyannot.terms.scorer import observed_mask
 
 _BLOCK_BYTES = 1 << 29  # columns of all groups that are in memory at once
-_ROWS = 256  # rows that are normalised at once
 ENOUGH_GROUPS = 5  # with a term, to learn it; fewer in small data sets
 
 
@@ -91,18 +90,6 @@ class TrainingSet(LabelledRows):
         rows = self.with_features(features, options, n_threads)
         logits = adapter.logits(training_rows(features.iterate_blocks(), self.groups, options))
         return replace(rows, X=np.hstack([logits, rows.X]))
-
-
-def training_rows(blocks, groups, options):
-    """Return the feature vectors of groups, (n_groups, n_features), pooled and normalised.
-
-    blocks : features of the images, as `pool_groups` takes them; groups : Groups; options : TrainOptions
-    """
-    X = pool_groups(blocks, groups, options.scheme)
-    for start in range(0, len(X), _ROWS):
-        rows = slice(start, start + _ROWS)
-        X[rows] = normalise_features(X[rows], options.normalisation)
-    return X
 
 
 def _own_basis(features, groups, options, n_threads):

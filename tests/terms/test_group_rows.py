@@ -5,7 +5,7 @@ import pytest
 
 from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.dataset.folder import Annotations
-from flyannot.encode.groups import group_images
+from flyannot.encode.groups import group_images, training_rows
 from flyannot.files.hdf5.features import StoredFeatures, write_features
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import read_classifier_name, read_terms
@@ -18,7 +18,7 @@ from flyannot.terms import training_set
 from flyannot.terms.model import fit_model
 from flyannot.terms.options import TrainOptions
 from flyannot.terms.scorer import FitOptions
-from flyannot.terms.training_set import build_training_set, training_rows
+from flyannot.terms.training_set import build_training_set
 from tests.small_embryos import make
 
 GENES = [f"g{i:02d}" for i in range(60)]

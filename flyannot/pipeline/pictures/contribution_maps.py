@@ -6,10 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.base.errors import DataError
-from flyannot.encode.groups import Groups
+from flyannot.encode.groups import Groups, training_rows
 from flyannot.pipeline.engine.inputs import read_described_patches
 from flyannot.terms.explain import draw_smooth_maps, explain_group
-from flyannot.terms.training_set import training_rows
 
 _TOLERANCE = 1e-6  # relative, between the sum of the parts and the stored decision value
 

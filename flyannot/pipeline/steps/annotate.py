@@ -16,7 +16,7 @@ from flyannot.base.text import pluralise
 from flyannot.dataset.images import select_images
 from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.encode.encoder import inexact_warnings
-from flyannot.encode.groups import group_images, image_gene_ids
+from flyannot.encode.groups import group_images, image_gene_ids, training_rows
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, read_unverified_kind
 from flyannot.files.tables import write_table
@@ -52,7 +52,6 @@ from flyannot.terms.answers import (
     read_group_predictions,
     write_group_predictions,
 )
-from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import novelty_warnings
 
 # Attributes of Model.
