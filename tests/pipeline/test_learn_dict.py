@@ -72,10 +72,10 @@ def test_as_many_dictionaries_are_learned_together_as_fit_whichever_come_first(m
 
 
 def test_a_dictionary_is_summed_up_with_what_it_was_not_learned_from_and_does_not_use():
-    samples, D = FewPatches(2000, "4-6"), np.zeros((12, 128))
-    assert step._summary(samples, D, [RECORD], 2000) == "  4-6: 12 atoms from 2,000 patches"
+    all_used = step.LearnedDictionary(FewPatches(2000, "4-6"), np.zeros((12, 128)), [RECORD], 2000)
+    assert step._summary(all_used) == "  4-6: 12 atoms from 2,000 patches"
     records = [replace(RECORD, n_unused_atoms=n) for n in (9, 1)]
-    some = step._summary(samples, D[:1], records, 1500)
+    some = step._summary(all_used._replace(D=all_used.D[:1], records=records, n_samples=1500))
     assert some == "  4-6: 1 atom from 1,500 of 2,000 patches, 1 of them unused"
 
 

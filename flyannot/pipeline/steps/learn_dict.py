@@ -4,6 +4,7 @@ import logging
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,18 +79,17 @@ class DictionaryTask(FileTask):
             wanted = [(PatchSamples(files, ranges), own) for ranges, own in self._options_of.items()]
             n_visits = sum(own.n_epochs * own.max_patches for _, own in wanted)
             count = ProgressCount(execution.progress, n_visits, "patch")
-            learn = partial(_learn, self.path, self._header, execution, count)
+            learn = partial(_learn, self.path, self._header, count)
             with execution.workers.threads(_n_side_by_side(wanted)):
-                learned = list(map_ordered(lambda one: learn(*one), wanted, count.stop))
-        runs = {s: run for (samples, _), run in zip(wanted, learned) for s in samples.stage_ranges}
+                learned = list(map_ordered(learn, wanted, count.stop))
+        runs = {s: one for one in learned for s in one.samples.stage_ranges}
         # The trace is written first, so that it exists if the dictionary does, even after a kill.
-        write_trace(self._trace, {s: records for s, (_, records, _) in runs.items()})
+        write_trace(self._trace, {s: one.records for s, one in runs.items()})
         with create_stored_file(self.path, self._header) as file:
-            for stage_range, (D, records, n_samples) in runs.items():
-                write_dictionary(file, stage_range, D, records, n_patches=n_samples)
+            for stage_range, one in runs.items():
+                write_dictionary(file, stage_range, one.D, one.records, n_patches=one.n_samples)
         remove_parts(self.path)
-        summary = [_summary(samples, *run) for (samples, _), run in zip(wanted, learned)]
-        return Outcome(self.path, True, "\n".join(summary))
+        return Outcome(self.path, True, "\n".join(map(_summary, learned)))
 
 
 def _join_name(stage_ranges):
@@ -114,10 +114,6 @@ class PatchSamples:
 
     def __len__(self):
         return sum(self._counts)
-
-    def rng(self, seed):
-        """Return the random generator of the dictionary for the seed of the run."""
-        return stage_range_rng(seed, self.name)
 
     def bytes_for(self, n):
         """Return the bytes of memory in which n patches are learned from."""
@@ -206,28 +202,40 @@ def _n_side_by_side(wanted):
     return max(1, int(np.sum(np.cumsum(sorted(needed, reverse=True)) <= available_bytes())))
 
 
-def _learn(out, header, execution, count, samples, options):
+class LearnedDictionary(NamedTuple):
+    """A dictionary that was learned.
+
+    samples : PatchSamples
+    D : float32 array (n_atoms, n_descriptor), the atoms
+    records : list of EpochRecord
+    n_samples : int, the number of samples that it was learned from
+    """
+
+    samples: PatchSamples
+    D: np.ndarray
+    records: list
+    n_samples: int
+
+
+def _learn(out, header, count, samples_and_options):
     """Learn one dictionary, starting from its last checkpoint if there is one.
 
     Parameters
     ----------
     out : Path of the dictionary file
     header : its Header
-    execution : Execution
     count : ProgressCount of the visits of samples, for all dictionaries together
-    samples : PatchSamples
-    options : LearnOptions
+    samples_and_options : (PatchSamples, LearnOptions)
 
     Returns
     -------
-    D : float32 array (n_atoms, n_descriptor)
-    records : list of EpochRecord
-    n_samples : int
+    learned : LearnedDictionary
     """
+    samples, options = samples_and_options
     place = samples.stage_ranges[0]
     path = part_path(out, json_digest([place, header.options, header.inputs, header.seed]))
     checkpoint = _Checkpoint(path, replace(header, kind="checkpoint"), place)
-    rng = samples.rng(header.seed)
+    rng = stage_range_rng(header.seed, samples.name)
     X = samples.draw(options.max_patches, rng)
     _warn_of_few_samples(samples, len(X), options.n_atoms)
     D = random_patches(X, options.n_atoms, rng)
@@ -251,24 +259,17 @@ def _learn(out, header, execution, count, samples, options):
         count.add(0)  # an interrupted run ends here, and not while it writes
         checkpoint.write(learner.state(), records)
     count.add((options.n_epochs - len(records)) * len(X))
-    return np.asarray(learner.D), records, len(X)
+    return LearnedDictionary(samples, np.asarray(learner.D), records, len(X))
 
 
-def _summary(samples, D, records, count):
-    """Return a line on one dictionary: its numbers of atoms and of samples.
-
-    Parameters
-    ----------
-    samples : PatchSamples
-    D : array (n_atoms, n_features), its atoms
-    records : list of EpochRecord
-    count : int, the number of samples that it was learned from
-    """
-    n_unused = records[-1].n_unused_atoms
+def _summary(learned):
+    """Return a line on a LearnedDictionary: its numbers of atoms and of samples."""
+    samples = learned.samples
+    n_unused = learned.records[-1].n_unused_atoms
     unused = f", {n_unused:,} of them unused" if n_unused else ""
-    learned_from = f"{count:,} of " if count < len(samples) else ""
+    learned_from = f"{learned.n_samples:,} of " if learned.n_samples < len(samples) else ""
     all_samples = pluralise(len(samples), *_WORDS)
-    return f"{samples.name:>5}: {pluralise(len(D), 'atom')} from {learned_from}{all_samples}{unused}"
+    return f"{samples.name:>5}: {pluralise(len(learned.D), 'atom')} from {learned_from}{all_samples}{unused}"
 
 
 @dataclass(frozen=True)
