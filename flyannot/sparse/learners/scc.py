@@ -19,7 +19,6 @@ Eq. 4; here every step ends in one.  Its coordinate step assumes |d| = 1; here i
 in the unit ball.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,22 +40,6 @@ from flyannot.sparse.stored_codes import EITHER_SIGN, CodeStore, Learner, learne
 N_ORDERS = 64  # random orders per epoch; one per sample would take longer than its sweep
 
 
-def _cyclic_order(n_atoms, rng):
-    """Return the order 0, 1, ..., n_atoms - 1 of coordinate descent, as an int32 array (1, n_atoms).
-
-    `rng` is ignored.
-    """
-    return np.arange(n_atoms, dtype=np.int32)[None]
-
-
-def _random_orders(n_atoms, rng):
-    """Draw `N_ORDERS` random orders of coordinate descent.
-
-    The result is an int32 array (N_ORDERS, n_atoms) with a permutation of the atoms in every row.
-    """
-    return rng.permuted(np.tile(_cyclic_order(n_atoms, rng), (N_ORDERS, 1)), axis=1)
-
-
 @dataclass(frozen=True)
 class SCCVariant:
     """A variant of SCC: settings in which the paper, the authors' program and our own variant differ.
@@ -65,8 +48,8 @@ class SCCVariant:
 
     Attributes
     ----------
-    orders : callable
-        orders(n_atoms, rng) returns the orders of coordinate descent in one epoch, one per row.
+    is_random : bool
+        Whether coordinate descent visits the atoms in random orders, or in the order 0, 1, ..., n_atoms - 1.
     keeps_all : bool
         Whether h sums over all epochs.  Otherwise it sums over the last epoch and this one.
     rescale_above : float
@@ -85,7 +68,7 @@ class SCCVariant:
         Default number of epochs.
     """
 
-    orders: Callable
+    is_random: bool
     keeps_all: bool
     rescale_above: float
     n_sweeps: int = 3
@@ -95,20 +78,28 @@ class SCCVariant:
     takes_mean: bool = False
     n_epochs: int = 10
 
+    def orders(self, n_atoms, rng):
+        """Return the orders of coordinate descent in one epoch, int32 (n_orders, n_atoms).
+
+        Every row is a permutation of the atoms.  There is one cyclic order, or N_ORDERS random ones.
+        """
+        cyclic = np.arange(n_atoms, dtype=np.int32)[None]
+        return rng.permuted(np.tile(cyclic, (N_ORDERS, 1)), axis=1) if self.is_random else cyclic
+
 
 VARIANTS = {
     # The authors' program: random sweeps, h over the last epoch and this one, atoms on the unit sphere.
-    "released": SCCVariant(_random_orders, keeps_all=False, rescale_above=0.0),
+    "released": SCCVariant(is_random=True, keeps_all=False, rescale_above=0.0),
     # The paper: cyclic sweeps, h over all epochs, atoms in the unit ball.  The paper visits samples
     # by number.  Every variant here visits them in a new random order in each epoch.
-    "paper": SCCVariant(_cyclic_order, keeps_all=True, rescale_above=1.0),
+    "paper": SCCVariant(is_random=False, keeps_all=True, rescale_above=1.0),
     # Ours.  A first visit of the authors' program starts from the zero code.  One sweep in random order
     # then gives early atoms what later atoms explain better: its objective is about 10% above that of
     # exact codes.  Here such a visit sweeps at 4 lam and 2 lam before lam.  Steps are bounded and shrink
     # slowly: visit t counts t^6 times in h, so that an atom soon forgets the codes of worse
     # dictionaries.  Such steps are noisy.  The mean over many visits removes the noise.
     "quick": SCCVariant(
-        _random_orders,
+        is_random=True,
         keeps_all=True,
         rescale_above=0.0,
         n_sweeps=5,
