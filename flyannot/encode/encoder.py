@@ -10,13 +10,13 @@ import numpy as np
 
 from flyannot.base.errors import DataError, FlyannotError
 from flyannot.base.quality_warnings import QualityWarning
-from flyannot.encode.options import PoolOptions, count_cells
+from flyannot.encode.options import PoolOptions
 from flyannot.encode.pooling import PooledFeatures, pool_image
 from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions, sorted_patch_sizes
 from flyannot.images.sift import mirror_descriptors, normalise_descriptors
-from flyannot.sparse.coders import CODERS, gram_for
+from flyannot.sparse.coders import find_coder, gram_for
 from flyannot.sparse.objective import unconverged_rows
 
 INEXACT = "inexact codes"  # the kind of a warning
@@ -52,7 +52,8 @@ class Encoder:
     @property
     def n_features(self):
         """The length of a feature vector."""
-        return len(self.D) * count_cells(self.pool.grid, self.extract.patch_px)
+        n_cells = sum(rows * columns for rows, columns in self.pool.grid)
+        return len(self.D) * n_cells * len(sorted_patch_sizes(self.extract.patch_px))
 
     def describe(self, grey):
         """Return the `DescribedPatches` of an image, transformed by the steps before the dictionary.
@@ -92,7 +93,7 @@ class Encoder:
             raise DataError(f"the dictionary is for patches of {sides} px, and others were given")
         coded = [self._add_mirror_images(*one) for one in described_and_views]
         rows = normalise_descriptors(np.concatenate([one.descriptors for one in coded]))
-        Z, gaps = CODERS[self.pool.coder].codes(rows, self.D, self.lam, tol=tol, gram=self.gram)
+        Z, gaps = find_coder(self.pool.coder).codes(rows, self.D, self.lam, tol=tol, gram=self.gram)
         pooled = []
         first = 0
         for one, (described, _) in zip(coded, described_and_views):

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from flyannot.base.options import ChoiceType, FloatType, Options, OptionType, TupleType, option
 from flyannot.base.views import VIEWS
-from flyannot.images.options import sorted_patch_sizes
 from flyannot.sparse.coders import CODERS
 
 
@@ -45,14 +44,6 @@ class GridType(OptionType):
     def to_text(self, value):
         """Return the grids as on the command line."""
         return "+".join(f"{rows}x{columns}" for rows, columns in value)
-
-
-def count_cells(grid, patch_px):
-    """Return the number of cells of a feature vector: the cells of all grids, times the sizes of patches.
-
-    grid : tuple of (rows, columns); patch_px : the sizes of patches
-    """
-    return sum(rows * columns for rows, columns in grid) * len(sorted_patch_sizes(patch_px))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -134,7 +134,7 @@ def solve_block(X, codes, problem):
                 continue
             before = codes[i]
             codes[i] = solve_active_set(X[i], codes[i], new, gaps[i], problem, small)
-            if not is_same_code(before, codes[i]):  # otherwise only rounding set the new atoms apart
+            if not all(map(np.array_equal, before, codes[i])):  # else the new atoms are rounding
                 still_open.append(i)
             if not len(new):
                 polished.add(i)
@@ -142,11 +142,6 @@ def solve_block(X, codes, problem):
         if not still_open:
             break
     return codes, gaps
-
-
-def is_same_code(code, after):
-    """Return True if two codes (atoms, values) have the same bits."""
-    return np.array_equal(code[0], after[0]) and np.array_equal(code[1], after[1])
 
 
 def allowed_gap(x, problem):
