@@ -115,8 +115,8 @@ def test_a_sample_has_the_same_bits_in_any_company_with_any_threads_and_gram_mat
         parts = [encode(X[i:j], D, lam) for i, j in zip(cuts, cuts[1:])]
         assert (sp.vstack(parts) != Z).nnz == 0
     grams = [gram_matrix(D), gram_for(name, D)]
-    if name not in ("cd", "nonnegative"):  # others set a rounded one aside: its roundings would be solved for
-        grams.append(gram_matrix(D).astype(np.float32))
+    # These set a rounded one aside: its roundings would be solved for.
+    grams += [gram_matrix(D).astype(np.float32)] * (name in ("feature-sign", "siso"))
     for options in ({"n_threads": 2}, *({"gram": gram} for gram in grams)):
         assert (encode(X, D, lam, **options) != Z).nnz == 0
 

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.base.errors import FlyannotError
-from flyannot.sparse.coders import CODERS, verified
+from flyannot.sparse.coders import CODERS, find_coder, verified
 from flyannot.sparse.coders.blocks import Codes
 from flyannot.sparse.coders.verified import Coder, WrongCodesWarning, choose_checked_rows
 from flyannot.sparse.objective import duality_gap
@@ -261,9 +261,17 @@ def test_every_callable_that_lies_is_named_and_none_is_trusted(samples, kind):
         Coder(partial(lambda *_, **rules: solve)).codes(*samples, LAM)
 
 
-@pytest.mark.parametrize("name", CODERS)
+def test_what_would_not_be_verified_or_would_be_ignored_is_refused(monkeypatch):
+    monkeypatch.setitem(CODERS.import_paths, "mine", f"{__name__}:lie")
+    with pytest.raises(FlyannotError, match="lie is not a Coder"):
+        find_coder("mine")
+    with pytest.raises(ValueError, match="a partial cannot set gram, tol of a coder"):
+        Coder(partial(lie, tol=TOL, gram=None, other=1))
+
+
+@pytest.mark.parametrize("name", sorted(verified.TRUSTED_MODULES))
 def test_a_copy_of_the_file_of_a_trusted_coder_is_not_trusted(name):
-    original = import_module(CODERS[name].__module__)
-    copied = ModuleType(f"flyannot.sparse.coders.my_{name}")
+    original = import_module(name)
+    copied = ModuleType(f"{name}_of_mine")
     exec(Path(original.__file__).read_text(encoding="utf-8"), vars(copied))
     assert original.encode._is_trusted and not copied.encode._is_trusted

@@ -1,4 +1,6 @@
-"""The table of coders.  To add one, write a file in this folder and add a line here.
+"""The table of coders.  To add one, write a file in this folder and add a line to CODERS.
+
+A coder that uses D D^T has a line in _GRAM_IS_FLOAT64, too.  Otherwise it computes D D^T in every call.
 
 Every coder solves the lasso for each sample x, over a fixed dictionary D:
 
@@ -54,6 +56,7 @@ ConvergenceWarning
     If codes miss `tol`: how many, and the largest gap.  None is worse than the zero code.
 """
 
+from flyannot.base.errors import FlyannotError
 from flyannot.base.registry import Registry
 
 _HERE = "flyannot.sparse.coders"
@@ -69,10 +72,21 @@ CODERS = Registry(
 
 
 def find_coder(name, *, is_nonnegative=False):
-    """Return the coder of a name in CODERS; for codes that must not be negative it is always `cd`'s."""
-    from flyannot.sparse.coders.cd import encode_nonnegative
+    """Return the coder of a name in CODERS; for codes that must not be negative it is always `cd`'s.
 
-    return encode_nonnegative if is_nonnegative else CODERS[name]
+    Raises
+    ------
+    FlyannotError
+        If the object that CODERS names is not a `Coder`, so that its codes would not be verified.
+    """
+    from flyannot.sparse.coders.cd import encode_nonnegative
+    from flyannot.sparse.coders.verified import Coder
+
+    coder = encode_nonnegative if is_nonnegative else CODERS[name]
+    if not isinstance(coder, Coder):
+        place = CODERS.import_paths[name]
+        raise FlyannotError(f"{place} is not a Coder", fix="make it by Coder(function): CONTRIBUTING.md")
+    return coder
 
 
 # The coders that use D D^T, and whether they need it in float64 instead of the type of D.

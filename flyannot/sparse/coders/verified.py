@@ -68,6 +68,7 @@ _FEW_SAMPLES = 64  # samples after which short calls are checked again
 _SHARE_SPREAD = (5**0.5 - 1) / 2  # multiples of the golden ratio, modulo 1, spread evenly
 _CHECKED_ATOMS = 2**15  # most atoms that a checked sample is compared with
 _GAP_ROUNDING = 1e-6  # relative difference of two gaps that counts as rounding
+_GIVEN = {"tol", "max_sweeps", "start", "gram", "n_threads"}  # what every call gives a coder's function
 
 
 class WrongCodesWarning(UserWarning):
@@ -85,9 +86,16 @@ class Coder:
         The samples are `LassoInputs`, with norms that float32 can square.
     positive : bool
         True if codes must not be negative.
+
+    Raises
+    ------
+    ValueError
+        If `solve` is a partial with a parameter that every call gives, which would be ignored.
     """
 
     def __init__(self, solve, *, positive=False):
+        if ignored := sorted(_GIVEN & getattr(solve, "keywords", {}).keys()):
+            raise ValueError(f"a partial cannot set {', '.join(ignored)} of a coder: every call gives it")
         update_wrapper(self, solve, updated=())  # attributes of `solve` would hide those of the coder
         self.solve = solve
         self._positive = positive

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from flyannot.base.options import ChoiceType, FloatType, IntegerType, Options, option
-from flyannot.sparse.coders import CODERS, gram_for
+from flyannot.sparse.coders import CODERS, find_coder, gram_for
 from flyannot.sparse.stored_codes import Learner
 
 RIDGE = 1e-12  # fraction of the diagonal of A that is added to it, for dependent codes
@@ -87,7 +87,7 @@ class LagrangeDual(Learner):
         """
         X, rows = np.asarray(X, np.float64), np.asarray(rows)
         rules = {"tol": self.options.tol, "gram": self._gram, "n_threads": self.options.n_threads}
-        Z = CODERS[self.options.coder].codes(X, self.D, self.lam, start=self._starts[rows], **rules).Z
+        Z = find_coder(self.options.coder).codes(X, self.D, self.lam, start=self._starts[rows], **rules).Z
         self._A += (Z.T @ Z).toarray()
         self._B += Z.T @ X
         self._codes.append(rows, Z)
