@@ -21,7 +21,7 @@ from flyannot.terms.suggestions import answer_thresholds
 ANSWERS = NO, YES, UNDETERMINED = ("no", "yes", "undetermined")
 EVIDENCE = ("n_genes", *TESTED)
 _FORMATS = dict.fromkeys(("probability", "threshold", "decision_value", "model_probability"), ".9g")
-_FORMATS |= dict.fromkeys((*TESTED, "unlikeness"), ".4f")
+_FORMATS |= dict.fromkeys((*TESTED, "unlikeness"), ".4f") | {"n_genes": "d"}
 
 
 @dataclass(kw_only=True)

@@ -71,14 +71,10 @@ def rows_of_anndata(path):
         yield found.obs.iloc[i].to_dict() | named | {"answer": ANSWERS[int(numbers["answer"])]}
 
 
-READERS = {
-    "csv": rows_of_csv,
-    "xlsx": rows_of_workbook,
-    "anndata": rows_of_anndata,
-}
+READERS = {"csv": rows_of_csv, "xlsx": rows_of_workbook, "anndata": rows_of_anndata}
 
 
-@pytest.mark.parametrize("to", READERS)
+@pytest.mark.parametrize("to", EXPORTERS["predictions"])
 def test_every_format_has_the_probabilities_and_answers_of_the_file(to, exported, open_predictions):
     names = ("stage_range", "gene", "fbgn", "group", "term")
     rows = list(READERS[to](exported("predictions", to)))
