@@ -46,7 +46,6 @@ ALLOWED = {
     "export/arrays.py": "fills the file beside the output that `export` hands it",
     "export/predictions.py": "fills the file beside the output that `export` hands it",
     "images/jpeg_data.py": "the bytes of a JPEG, once more",
-    "images/shown.py": "a JPEG that a file of pictures has",
     "pipeline/runs/workflow.py": "a text of the package",
     "report/page.py": "its own pictures and text, in a folder beside the page that appears as a whole",
     "files/hdf5/concatenation.py": "bytes of parts, copied into the output that is being made",
@@ -112,6 +111,10 @@ def test_outside_files_are_opened_by_the_reader_of_their_kind(all_calls):
     found = [place for *place, first in all_calls if opens_by_itself(place[2], first)]
     assert_are([place for place in found if place[0] not in doors], ALLOWED)
     assert doors <= {name for name, *_ in found} | {"files/atomic_file.py"}, "a door that opens nothing"
+
+
+def test_a_stored_picture_is_checked_wherever_it_is_read(all_calls):
+    assert {name for name, _, called, _ in all_calls if called == "read_picture_row"} == {"images/shown.py"}
 
 
 def test_outputs_are_written_by_the_engine(all_calls):

@@ -5,6 +5,7 @@ scenes of a file; one plane is read as it is stored, and `normalise` makes grey 
 """
 
 import os
+import re
 import warnings
 from contextlib import contextmanager
 from functools import cache
@@ -98,7 +99,7 @@ def _silence_pillow():
 
 def _decoding_error(path, error):
     """Make the UnusableImage for an error of the system or of a decoder."""
-    words = " ".join(str(error).split()) or type(error).__name__
+    words = " ".join(re.sub("<.* at 0x.*>", "", str(error)).split()) or type(error).__name__
     if "unsupported" in words.lower():
         return unknown_pixel_type_error(path, words)
     reason = getattr(error, "strerror", None) or f"damaged or cut short ({words})"

@@ -21,7 +21,7 @@ _MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]")  # others stand alone, or
 _RESTART = re.compile(rb"\xff[\xd0-\xd7]")
 _PROGRESSIVE = 0xC2
 _FRAMES = 0xC0, 0xC1, _PROGRESSIVE  # markers of a picture with Huffman codes
-_SCAN = 0xDA
+SCAN = 0xDA
 _INTERVAL = 0xDD  # of restarts
 _ENDS = 0xD8, 0xD9  # the start of another picture, and the end
 _BLOCK_PX = 8
@@ -56,7 +56,7 @@ def end_jpeg(content, markers):
 
 def require_few_scans(path, markers, n_pixels):
     """Raise UnusableImage if the scans of a JPEG, by its list of markers, would take seconds to decode."""
-    n_scans = sum(marker == _SCAN for marker, _ in markers)
+    n_scans = sum(marker == SCAN for marker, _ in markers)
     if n_scans > max(USUAL_SCANS, MAX_SCAN_PIXELS // n_pixels):
         raise unreadable_image_error(path, f"{n_scans} scans, which take too long to decode")
 
@@ -85,7 +85,7 @@ def _is_whole(content, kind, frame, markers):
 
     kind, frame : marker and place of the segment with its size
     """
-    scans = [place for marker, place in markers if marker == _SCAN]
+    scans = [place for marker, place in markers if marker == SCAN]
     n_parts = content[frame + 9]
     missing_bits = np.full((256, 64), 1)  # by part and coefficient
     for place in scans:
@@ -129,7 +129,7 @@ def _find_grey_blocks(pixels, frame, unit):
     """
     n_rows, n_columns = _count_units(pixels, frame, unit)
     size = struct.pack(">HH", (n_rows + 2) * _BLOCK_PX * unit[0], n_columns * _BLOCK_PX * unit[1])
-    with _open(pixels[: frame + 5] + size + pixels[frame + 9 :]) as picture:
+    with open_jpeg(pixels[: frame + 5] + size + pixels[frame + 9 :] + END_OF_JPEG) as picture:
         picture.draft("L", (1, 1))
         is_grey = np.abs(2 * np.asarray(picture)[-2 * unit[0] :].astype(int) - 255) <= 1
     first = is_grey[: unit[0], : unit[1]].all()
@@ -143,7 +143,7 @@ def _digest(pixels):
     Only one decoded picture is in memory at a time.
     """
     try:
-        with _open(pixels) as picture:
+        with open_jpeg(pixels + END_OF_JPEG) as picture:
             picture.load()
             tops = range(0, picture.height, _STRIP_ROWS)
             strips = (picture.crop((0, top, picture.width, top + _STRIP_ROWS)) for top in tops)
@@ -152,8 +152,8 @@ def _digest(pixels):
         return None
 
 
-def _open(pixels):
-    """Open a JPEG without its end with Pillow."""
+def open_jpeg(content):
+    """Open the bytes of a JPEG with Pillow."""
     from PIL import Image
 
-    return Image.open(io.BytesIO(pixels + END_OF_JPEG), formats=("JPEG",))
+    return Image.open(io.BytesIO(content), formats=("JPEG",))

@@ -4,14 +4,18 @@ import io
 
 import numpy as np
 
-from flyannot.files.hdf5.pictures import ShownPicture
+from flyannot.files.hdf5.pictures import ShownPicture, read_picture_row
+from flyannot.files.hdf5.reading import damaged_file_error
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.image_file import explain_decoding_errors
+from flyannot.images.jpeg_data import SCAN, find_markers, open_jpeg, require_whole_jpeg
 from flyannot.images.registration import find_outline
-from flyannot.images.unreadable import unreadable_image_error
+from flyannot.images.unreadable import UnusableImage, unreadable_image_error
 
 _QUALITY = 76  # of a JPEG
 _STORED = "of a stored embryo"  # in messages
+_MARKERS = {0xE0, 0xDB, 0xC0, 0xC4, SCAN, 0xD9}  # of a JPEG without comments, with one scan
+_MOST_HEAD_BYTES = 1000  # before the pixels; 623 in a JPEG with colours
 
 
 def draw_shown(view):
@@ -28,18 +32,44 @@ def encode_jpeg(pixels):
     return file.getvalue()
 
 
-def decode_jpeg(content):
-    """Return the pixels of a stored JPEG, uint8 (height, width) or (height, width, 3).
+def read_shown(stored, stage_range, row):
+    """Read the ShownPicture of one image from an open file of pictures, and check it.
+
+    No stored picture is decoded or put on a page before this check.
 
     Raises
     ------
-    UnusableImage
-        If it is not a JPEG of the standard size.
+    DataError
+        If the picture is not what was written, or not as `draw_shown` makes it.
     """
-    from PIL import Image
+    shown = read_picture_row(stored, stage_range, row)
+    try:
+        _require_own_jpeg(shown.jpeg)
+        if not shown.outline.any():
+            raise unreadable_image_error(_STORED, "its outline has no pixels")
+    except UnusableImage as error:
+        (name,) = stored.read_array(stage_range, "image", row, row + 1)
+        what = f"{stage_range}: the picture of {name}: {error.reason}"
+        raise damaged_file_error(stored.path, what, stored.kind) from error
+    return shown
 
+
+def _require_own_jpeg(content):
+    """Raise UnusableImage unless bytes are a whole JPEG, as `encode_jpeg` makes it, of the standard size."""
     with explain_decoding_errors(_STORED):
-        picture = Image.open(io.BytesIO(content), formats=("JPEG",))
-        if picture.size != STANDARD_PX[::-1]:
-            raise unreadable_image_error(_STORED, f"it has {picture.width} x {picture.height} pixels")
+        markers = list(find_markers(content))
+        scans = [place for marker, place in markers if marker == SCAN]
+        is_own = len(scans) == 1 and scans[0] < _MOST_HEAD_BYTES and {mark for mark, _ in markers} == _MARKERS
+        if not is_own or markers[-1][1] + 2 != len(content):
+            raise unreadable_image_error(_STORED, "not a JPEG that flyannot writes")
+        with open_jpeg(content) as picture:
+            if picture.size != STANDARD_PX[::-1] or picture.mode not in ("L", "RGB"):
+                kind = f"{picture.width} x {picture.height} pixels of the kind {picture.mode}"
+                raise unreadable_image_error(_STORED, f"it has {kind}")
+        require_whole_jpeg(_STORED, content, markers)
+
+
+def decode_jpeg(content):
+    """Return the pixels of the JPEG of a ShownPicture, uint8 (height, width) or (height, width, 3)."""
+    with explain_decoding_errors(_STORED), open_jpeg(content) as picture:
         return np.asarray(picture)

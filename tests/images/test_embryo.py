@@ -17,9 +17,7 @@ from flyannot.images.embryo import Embryo, open_picture, read_picture
 from flyannot.images.grey_levels import to_luma
 from flyannot.images.options import ExtractOptions
 from flyannot.images.registration import find_outline
-from flyannot.images.shown import decode_jpeg, draw_shown, encode_jpeg
-from flyannot.images.unreadable import UnusableImage
-from tests.images.picture_files import encoded
+from flyannot.images.shown import decode_jpeg, draw_shown
 from tests.images.test_photograph import EGGS, photograph
 from tests.images.test_quality import synthetic
 
@@ -112,15 +110,3 @@ def test_the_stored_picture_is_the_one_that_was_seen(picture):
     assert (stored.outline == find_outline(levels)).mean() > 0.999, "shrunk before or after it is grey"
     assert 0.1 < stored.outline.mean() < 0.9
     assert not stored.maps
-
-
-def test_a_stored_picture_of_another_size_or_format_is_refused():
-    good = encode_jpeg(synthetic(1))
-    for content, fault in (
-        (encode_jpeg(synthetic(1)[:100]), "320 x 100 pixels"),
-        (encoded(synthetic(1), "PNG"), "of a stored embryo"),
-        (good[: len(good) // 2], "damaged or cut short"),
-        (b"", "of a stored embryo"),
-    ):
-        with pytest.raises(UnusableImage, match=fault):
-            decode_jpeg(content)

@@ -10,11 +10,12 @@ import numpy as np
 
 from flyannot.base.errors import FlyannotError
 from flyannot.encode.groups import group_images
-from flyannot.files.hdf5.pictures import pictures_path, read_picture_row
+from flyannot.files.hdf5.pictures import pictures_path
 from flyannot.files.hdf5.predictions import read_predictions
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, verify_stored_file
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.images.address import photograph_name
+from flyannot.images.shown import read_shown
 from flyannot.pipeline.pictures.opened_pictures import PictureRow
 
 _OF_GROUPS = ("in_training", "decision_value", "probability", "answer_threshold", "yes", "undetermined")
@@ -88,7 +89,7 @@ def find_known_rows(earlier, images):
     for image in chain.from_iterable(g for g in groups.values() if all(i.name in place for i in g)):
         s, row, digest, warnings = place[image.name]
         settled = image if image.stage_range else replace(image, stage_range=s, stage_is_guessed=True)
-        shown = read_picture_row(pictures, s, row)
+        shown = read_shown(pictures, s, row)
         known[image] = PictureRow(settled, digest, None, warnings, shown)
     return known
 

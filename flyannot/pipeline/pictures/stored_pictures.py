@@ -3,8 +3,9 @@
 from contextlib import suppress
 
 from flyannot.base.errors import FlyannotError
-from flyannot.files.hdf5.pictures import pictures_path, read_picture_row
+from flyannot.files.hdf5.pictures import pictures_path
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.images.shown import read_shown
 
 
 class StoredPictures:
@@ -27,7 +28,7 @@ class StoredPictures:
     def find(self, stage_range, columns, i):
         """Return the ShownPicture of the i-th image in a dict of columns, or None if no file has it."""
         place = self._find_place(stage_range, columns, i)
-        return None if place is None else read_picture_row(place[0], stage_range, place[1])
+        return None if place is None else read_shown(place[0], stage_range, place[1])
 
     def has(self, stage_range, columns, i):
         """Return whether a file has the picture of the i-th image in a dict of columns."""
