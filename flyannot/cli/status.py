@@ -18,7 +18,7 @@ def command(run, as_json):
     machine that can read the folder; nothing is locked or written. "interrupted" means that some parts of the
     output exist. The next run continues from there; a run that is still going on shows the same.
 
-    Pictures are not read: they count as changed if their number or the time of their last change says so.
+    Pictures are not read: they count as changed if their number or the times of their last changes say so.
     `flyannot run --dry-run` compares their contents.
 
     \b

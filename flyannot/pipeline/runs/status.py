@@ -154,8 +154,16 @@ def _list_image_changes(plan, step, request, made):
         if n_images != n_made:
             changes.append(f"it has {n_made:,} images; the data set has {n_images:,}")
     made_at_s = os.path.getmtime(request.out)
-    files = {image.file for image in plan.images if step.kind == "descriptors"}
-    n_changed = sum(os.path.isfile(file) and os.path.getmtime(file) > made_at_s for file in files)
-    if n_changed:
+    images = plan.images if step.kind == "descriptors" else ()
+    stats = {image.file: os.stat(image.file) for image in images if os.path.isfile(image.file)}
+    skipped = {name for name, _ in made.header.failures}
+    gone = {image.file for image in images if image.name not in skipped} - stats.keys()
+    if stats and gone:
+        changes.append(f"{pluralise(len(gone), 'picture is', 'pictures are')} missing")
+    n_written, n_replaced = (
+        sum(getattr(s, t) > made_at_s for s in stats.values()) for t in ("st_mtime", "st_ctime")
+    )
+    # A copied file keeps the older date of its contents. If all are copies, the data set was copied.
+    if n_changed := n_written if n_replaced == len(stats) else max(n_written, n_replaced):
         changes.append(f"{pluralise(n_changed, 'picture has', 'pictures have')} changed since")
     return changes
