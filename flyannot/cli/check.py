@@ -1,5 +1,7 @@
 """The command flyannot check, which lists problems in the tables and pictures of a data set."""
 
+import os
+
 import click
 
 from flyannot.base.errors import InputError
@@ -105,7 +107,7 @@ def _check_pictures(images, progress, *, is_rated):
     from flyannot.pipeline.engine.task import ProgressCount
     from flyannot.pipeline.pictures.opened_pictures import check_picture
 
-    present = [image for image in images if image.path.is_file()]
+    present = [image for image in images if os.path.isfile(image.path)]
     count = ProgressCount(progress, len(present), "picture")
     checked = []
     for one in map_ordered(partial(check_picture, is_rated=is_rated), present):

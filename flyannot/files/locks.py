@@ -6,14 +6,21 @@ removed if that process no longer exists.
 """
 
 import errno
+import os
+import platform
+import time
 import warnings
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, SoftFileLock, Timeout
 
 from flyannot.base.errors import LockedError
+from flyannot.files.text_files import read_first_bytes
 
+_MOST_OWNER_BYTES = 200  # of a lock file
+_NOT_MINE = (errno.EACCES, errno.EPERM)  # the lock file of another user
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP)
 _PATIENCE_S = 0.1  # enough for the last process to remove its lock file
 
@@ -66,21 +73,45 @@ def _acquire(place, path, patience_s):
     LockedError, OSError
         As `exclusive_lock`.
     """
-    for kind in (FileLock, SoftFileLock):
+    for kind in (partial(FileLock, on_acquired=_write_owner), SoftFileLock):
         lock = kind(place, timeout=patience_s, poll_interval=0.01)
         try:
             with warnings.catch_warnings():  # filelock warns that it takes a lock file instead
                 warnings.simplefilter("ignore")
                 lock.acquire()
             return lock
-        except Timeout:
-            raise LockedError(
-                f"{path} is being written by another run", fix="wait for that run, or choose another output"
-            ) from None
         except OSError as error:
+            if isinstance(error, Timeout) or (error.errno in _NOT_MINE and place.is_file()):
+                raise _locked_error(place, path) from None
             if error.errno not in _NO_LOCKS or kind is SoftFileLock:
                 raise
             with suppress(OSError):
                 if place.stat().st_size == 0:  # it could not be locked; the lock file of a run is not empty
                     place.unlink()
     raise AssertionError("unreachable")
+
+
+def _write_owner(descriptor):
+    """Write the process and the machine into a locked file, as `SoftFileLock` does.
+
+    descriptor : int, of the open file
+    """
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, f"{os.getpid()}\n{platform.node()}\n".encode())
+
+
+def _locked_error(place, path):
+    """Make the LockedError for an output that another process has locked; it says what is known of that one.
+
+    place : Path of the lock file; path : Path of the output
+    """
+    owner = ""
+    with suppress(OSError, ValueError, IndexError):
+        lines = read_first_bytes(place, _MOST_OWNER_BYTES).decode(errors="replace").split("\n")
+        owner = f": process {int(lines[0])} on {lines[1]}"
+    with suppress(OSError):
+        owner += f", for {max(0.0, time.time() - place.stat().st_mtime) / 60:,.0f} min"
+    return LockedError(
+        f"{path} is being written by another run{owner}",
+        fix=f"wait for that run, or choose another output; if it has ended, delete {place}",
+    )

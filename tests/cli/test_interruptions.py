@@ -216,7 +216,8 @@ def test_of_two_runs_on_one_output_one_wins_and_the_other_says_so(own_chain):
     _, err = second.communicate(timeout=LIMIT_S)
     assert second.returncode == 75, err
     error, fix = err.splitlines()
-    assert error == "Error: out.h5 is being written by another run" and fix.startswith("Fix: ")
+    assert f"out.h5 is being written by another run: process {first.pid} on " in error
+    assert fix.startswith("Fix: ")
     os.kill(first.pid, signal.SIGCONT)
     assert first.communicate(timeout=LIMIT_S) and first.returncode == 0
     nothing_half_written(own_chain.folder)

@@ -1,9 +1,13 @@
 """Tests that one run at a time has a lock, on file systems with and without locks."""
 
 import errno
+import os
+import platform
+import time
 from contextlib import ExitStack
 
 import pytest
+from filelock import FileLock
 
 from flyannot.base.errors import LockedError
 from flyannot.files.locks import _lock_path, exclusive_lock
@@ -42,10 +46,39 @@ def refused(request, monkeypatch):
 
 def test_a_second_holder_is_refused_and_nothing_is_left(tmp_path, refused):
     path = tmp_path / "out.h5"
+    _lock_path(path).write_text("1234567890\nof a run that was killed\n" if not refused else "")
     for _ in range(2):
-        with exclusive_lock(path), pytest.raises(LockedError, match="another run"), exclusive_lock(path):
-            pass
+        with exclusive_lock(path):
+            assert told(path) == f": process {os.getpid()} on {platform.node()}, for 0 min"
         assert not list(tmp_path.iterdir())
+
+
+def told(path):
+    """Return what the error says of the other process."""
+    with pytest.raises(LockedError) as caught, exclusive_lock(path):
+        pass
+    assert caught.value.fix.endswith(f"if it has ended, delete {_lock_path(path)}")
+    before, what, after = caught.value.message.partition(f"{path} is being written by another run")
+    assert what and not before
+    return after
+
+
+def test_a_lock_of_another_machine_or_user_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "out.h5"
+    _lock_path(path).write_text("4711\nnode17\n")
+    os.utime(_lock_path(path), (time.time() - 7200,) * 2)
+    refuse_locks(monkeypatch, errno.ENOLCK)
+    assert told(path) == ": process 4711 on node17, for 120 min"
+    _lock_path(path).write_text("no number\n")
+
+    def refuse(lock):
+        raise PermissionError(errno.EACCES, "not mine")
+
+    monkeypatch.setattr(FileLock, "acquire", refuse)
+    assert told(path) == ", for 0 min"
+    _lock_path(path).unlink()
+    with pytest.raises(PermissionError), exclusive_lock(path):
+        pass
 
 
 def test_a_lock_ends_with_its_process(tmp_path, refused):

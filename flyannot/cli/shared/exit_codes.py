@@ -23,6 +23,13 @@ SKIPPED = 3  # done, but some images were skipped
 _MAX_LENGTH = 1000  # characters of a line of a message, which may quote a damaged file
 _MAX_LINES = 100
 _REPEAT_S = 0.5
+_OF_A_FILE = (
+    errno.EACCES,
+    errno.EIO,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ESTALE,
+)  # not faults of flyannot
 _received_signals = []  # numbers of the signals that this run has received
 
 
@@ -104,9 +111,9 @@ def _print_unexpected_error(error):
         _discard_stdout()
         what = f"cannot write to the standard output: {error.strerror}"
         return _print_failure(WriteError.exit_code, what, "redirect the output elsewhere")
-    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        what = f"{error.filename}: {error.strerror}"
-        return _print_failure(InputError.exit_code, what, "choose another file")
+    if isinstance(error, OSError) and error.errno in _OF_A_FILE and error.filename:
+        what = f"cannot read {error.filename}: {error.strerror}"
+        return _print_failure(InputError.exit_code, what, "check its permissions, or choose another file")
     fix = "this is a bug in flyannot: repeat the command with --debug and report the output"
     return _print_failure(1, f"unexpected {type(error).__name__}: {text}", fix, is_traced=True)
 
