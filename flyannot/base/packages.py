@@ -17,7 +17,8 @@ def import_optional(name, extra, needs="this format needs"):
     Raises
     ------
     InputError
-        If the package is not installed. The error gives the `pip` command that installs it.
+        If the package cannot be imported, or is not installed. The error gives the `pip` command that installs
+        it.
     """
     try:
         return import_module(name)
@@ -26,3 +27,6 @@ def import_optional(name, extra, needs="this format needs"):
             f"{needs} the package {name.split('.')[0]}, which is not installed",
             fix=f"pip install 'flyannot[{extra}]'",
         ) from None
+    except (ValueError, RecursionError) as error:  # in a configuration of its own
+        reason = f"which cannot be imported: {str(error).splitlines()[0]}"
+        raise InputError(f"{needs} the package {name}, {reason}", fix="mend that file") from error

@@ -249,7 +249,7 @@ def explain_write_errors(path):
         room = ""
         fix = "check the folder and its permissions, or choose another output"
         if is_full:
-            fix = "free some space, or write to another disk; then run the same command again"
+            fix = "delete files, or write to another disk; then run the same command again"
             if folder := next((p for p in Path(path).absolute().parents if p.is_dir()), None):
                 room = f" ({shutil.disk_usage(folder).free:,} bytes free in {folder})"
         cause = error.strerror or str(error).splitlines()[0]

@@ -27,6 +27,7 @@ _COPIES = 3  # of unpacked contents that a reader may have at once
 _ROW_BYTES = 600  # of memory that one row of a table takes when it is read
 _MAX_LINE = 2**21  # characters of a line
 _MAX_TOML = 2**20  # characters; names take 150 times their size
+_MAX_TOML_PARTS = 2**24  # squares of the dots in a line: a name of n parts, a.a.a, takes n**2 times 5 bytes
 _NOT_UTF8 = re.compile(r"[\udc80-\udcff]")  # characters that `surrogateescape` makes of such bytes
 _MAX_SHOWN = 40  # characters of a line that is not UTF-8
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # marks at the beginning of a text
@@ -201,6 +202,8 @@ def read_toml(path):
             f"{path} has more than {_MAX_TOML:,} characters, too many for a configuration", fix=fix
         )
     try:
+        if sum(line.count(".") ** 2 for line in text.split("\n")) > _MAX_TOML_PARTS:
+            raise RecursionError
         tables = tomllib.loads(text)
         repr(tables)  # raises ValueError for a hexadecimal number of very many digits
         return tables

@@ -80,11 +80,20 @@ def test_a_faulty_line_of_a_configuration_is_shown_mended(line, tmp_path):
     assert caught.value.fix == REMEDIES[line]
 
 
-def test_what_is_nested_too_deep_is_refused_and_so_is_what_is_no_json(tmp_path):
+def test_what_is_nested_too_deep_is_refused_and_so_is_what_is_no_json(tmp_path, monkeypatch):
     path = tmp_path / "f"
     path.write_text("a = " + "[" * 5000)
     with pytest.raises(InputError, match="nested too deep"):
         read_toml(path)
+    monkeypatch.setattr("tomllib.loads", None)  # which would take 12 GB for this name of 100 kB
+    for text in (
+        f"a{'.a' * 50_000} = 1",
+        f"[a{'.a' * 50_000}]",
+        "\n".join(f"a{i}{'.a' * 900}=1" for i in range(99)),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match="nested too deep"):
+            read_toml(path)
     for text in ("[" * 5000, "{", "9" * 5000):
         path.write_text(text)
         with pytest.raises(InputError, match="does not contain scores"):

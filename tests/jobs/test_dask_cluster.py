@@ -12,7 +12,8 @@ from threading import Thread
 
 import pytest
 
-from flyannot.base.errors import FlyannotError
+from flyannot.base.errors import FlyannotError, InputError
+from flyannot.base.packages import import_optional
 from flyannot.jobs import dask_cluster
 from flyannot.jobs.executor import Executor
 from tests.dask_cluster import cluster_in
@@ -161,6 +162,13 @@ def test_without_the_extra_the_command_that_installs_it_is_named(flyannot, chain
     monkeypatch.setitem(sys.modules, "distributed", None)
     said = flyannot("extract E -o O --scheduler A", E=chain.embryos, O=tmp_path / "o.h5", A=NOBODY)
     assert said.code == 2 and "pip install 'flyannot[dask]'" in said.err
+
+
+def test_a_configuration_that_stops_the_import_is_named(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    tmp_path.joinpath("odd.py").write_text("raise ValueError('A file at /x is malformed:\\n[')")
+    with pytest.raises(InputError, match=r"cannot be imported: A file at /x is malformed:\nFix"):
+        import_optional("odd", "dask")
 
 
 def test_no_engine_is_imported_that_is_not_asked_for():
