@@ -2,13 +2,7 @@
 
 import pytest
 
-from tests.language import (
-    faults,
-    functions_named_a_of_b,
-    paired_assignments,
-    python_files,
-    unknown_classes,
-)
+from tests.language import faults, functions_named_a_of_b, paired_assignments, python_files, unknown_classes
 
 MOST_NAMED_A_OF_B = 10
 MOST_PAIRED_ASSIGNMENTS = {"flyannot": 235, "tests": 361, "benchmarks": 240}

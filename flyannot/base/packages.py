@@ -17,8 +17,7 @@ def import_optional(name, extra, needs="this format needs"):
     Raises
     ------
     InputError
-        If the package cannot be imported, or is not installed. The error gives the `pip` command that installs
-        it.
+        If the package cannot be imported. If it is not installed, the error gives the `pip` command for it.
     """
     try:
         return import_module(name)

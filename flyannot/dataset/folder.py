@@ -21,13 +21,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import is_unknown
 from flyannot.base.views import parse_view
 from flyannot.dataset.gene_rows import read_gene_rows
-from flyannot.dataset.paths import (
-    ANNOTATIONS,
-    IMAGES,
-    ImagePaths,
-    find_table,
-    note_other_tables,
-)
+from flyannot.dataset.paths import ANNOTATIONS, IMAGES, ImagePaths, find_table, note_other_tables
 from flyannot.dataset.table_warnings import (
     abbreviate_names,
     bdgp_terms,

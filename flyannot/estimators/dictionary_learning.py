@@ -17,13 +17,7 @@ from flyannot.jobs.executor import Executor, map_ordered
 from flyannot.jobs.progress_events import log_or_print
 from flyannot.jobs.resources import available_bytes, limit_blas_threads, require_memory
 from flyannot.sparse.coders.verified import power_of_two_scale
-from flyannot.sparse.data_parallel import (
-    LONGEST,
-    UNIT,
-    LearningPlan,
-    draw_initial_state,
-    learn_in_rounds,
-)
+from flyannot.sparse.data_parallel import LONGEST, UNIT, LearningPlan, draw_initial_state, learn_in_rounds
 from flyannot.sparse.fit import (
     EVALUATED_SAMPLES,
     evaluate_epoch,

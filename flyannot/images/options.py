@@ -4,15 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from flyannot.base.errors import InputError
-from flyannot.base.options import (
-    ChoiceType,
-    FlagType,
-    FloatType,
-    IntegerType,
-    Options,
-    TupleType,
-    option,
-)
+from flyannot.base.options import ChoiceType, FlagType, FloatType, IntegerType, Options, TupleType, option
 from flyannot.images.address import PlaneType
 
 STRIDE_PX = 16

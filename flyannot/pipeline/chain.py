@@ -9,12 +9,7 @@ from flyannot.base.registry import Registry
 from flyannot.encode.options import PoolOptions
 from flyannot.images.options import ExtractOptions
 from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES, Step, StepInput
-from flyannot.pipeline.options import (
-    AnnotateOptions,
-    EvaluateOptions,
-    LearnOptions,
-    ReportOptions,
-)
+from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions, LearnOptions, ReportOptions
 from flyannot.terms.options import TrainOptions
 
 _HERE = "flyannot.pipeline.chain"

@@ -9,13 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from flyannot.base.errors import InputError
-from flyannot.base.options import (
-    FlagType,
-    PathType,
-    TupleType,
-    format_default,
-    to_kebab_case,
-)
+from flyannot.base.options import FlagType, PathType, TupleType, format_default, to_kebab_case
 from flyannot.cli.shared.help_page import DocumentedCommand
 
 

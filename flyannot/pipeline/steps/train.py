@@ -16,11 +16,7 @@ from flyannot.files.hdf5.model import BASE_MODEL, write_model
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.engine.curated_terms import CuratedTerms
-from flyannot.pipeline.engine.inputs import (
-    choose_stage_ranges,
-    digests_by_path,
-    open_compatible,
-)
+from flyannot.pipeline.engine.inputs import choose_stage_ranges, digests_by_path, open_compatible
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
 from flyannot.pipeline.models.loaded_model import StageRangeModel, adapted_options, load_base_models
 from flyannot.terms.adaptation import Adapter
