@@ -43,6 +43,14 @@ def test_every_promise_has_rows_and_trials():
         assert int(match[4].replace(",", "")) == least_trials(ids_of(match), table) > 0, "run: make campaign"
 
 
+def test_every_promise_names_a_test_of_its_rows():
+    text = PAGE.read_text(encoding="utf-8")
+    pairs = re.findall(r"\(promise (\w): .*?\n  Test: `(\S+)`\.\n", text, re.DOTALL)
+    assert [letter for letter, _ in pairs] == [*"abcdefgh"]
+    for letter, test in pairs:
+        assert any(letter in row["promise"] and test in row["tests"] for row in ROWS), (letter, test)
+
+
 def test_every_test_of_the_table_is_there():
     for node in nodes_of(ROWS):
         path, _, name = node.partition("::")
