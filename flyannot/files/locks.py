@@ -96,8 +96,9 @@ def _write_owner(descriptor):
 
     descriptor : int, of the open file
     """
-    os.ftruncate(descriptor, 0)
-    os.write(descriptor, f"{os.getpid()}\n{platform.node()}\n".encode())
+    with suppress(OSError):  # a full disk has room for a lock
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n{platform.node()}\n".encode())
 
 
 def _locked_error(place, path):
