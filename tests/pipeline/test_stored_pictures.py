@@ -41,8 +41,6 @@ JPEGS = {
     "metadata": (with_segment(0xE1, b"Exif\0\0" + SCRIPT), NO_JPEG),
     "a thumbnail": (with_segment(0xE0, b"JFXX\0" + 40 * SCRIPT), NO_JPEG),
     "cut": (GOOD[: len(GOOD) // 2], NO_JPEG),
-    "cut, with an end": (GOOD[: len(GOOD) // 2] + GOOD[-2:], CUT),
-    "too many pixels": (GOOD[:-2] + GOOD[-200:], CUT),
     "many scans": (PROGRESSIVE[:-2] + LAST_SCAN * 500 + PROGRESSIVE[-2:], NO_JPEG),
     "another format": (encoded(GREY, "PNG"), NO_JPEG),
     "four inks": (
