@@ -109,6 +109,11 @@ def rows_of_csv(path):
         return list(csv.DictReader(file))
 
 
+def list_faults(fates):
+    """Return a dict: name of each picture that could not be used -> the reason."""
+    return {fate.image: fate.reason for fate in fates if fate.is_fault}
+
+
 def draw_embryos(folder, n_genes=12, max_images=2, seed=0):
     """Draw synthetic embryos of stage range 4-6 into folder/embryos."""
     options = SynthesizeOptions(n_genes=n_genes, max_images=max_images, stage_range=["4-6"])

@@ -1,5 +1,7 @@
 """Views of embryos: their names, and the type of an option whose value is a view."""
 
+from functools import cache
+
 from flyannot.base.options import TextType
 from flyannot.base.text import fold
 
@@ -30,6 +32,7 @@ def parse_view(text):
     return " ".join(visible.split()).removesuffix(" view")
 
 
+@cache
 def suggest_view(view):
     """Return the usual view that is abbreviated or misspelt, such as "lateral" for "lat."; "" for none."""
     from difflib import get_close_matches  # on demand, for a quick `--help`

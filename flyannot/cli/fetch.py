@@ -15,7 +15,7 @@ from flyannot.pipeline.options import FetchOptions
 def command(source, folder, options, dry_run):
     """Download BDGP's tables and images into a folder for `flyannot import bdgp`.
 
-    Repeat the command to continue: complete files are not downloaded again. failures.csv lists failed
+    Repeat the command to continue: complete files are not downloaded again. pictures.csv lists failed
     downloads. Be kind to the site: download only what you need.
 
     \b
@@ -23,11 +23,12 @@ def command(source, folder, options, dry_run):
         flyannot fetch bdgp -o bdgp-files --genes Dl,eve --stage-range 4-6
     """
     from flyannot.pipeline.commands.fetch import fetch_bdgp
+    from flyannot.pipeline.engine.fates import NAME
 
     outcome = fetch_bdgp(folder, options, build_execution(), dry_run=dry_run)
     if dry_run:
         print_text(outcome.summary)
         return 0
-    code = log_outcome(outcome)
+    code = log_outcome(outcome, table=folder / NAME)
     log.info("next: flyannot import %s %s -o embryos", source, folder)
     return code

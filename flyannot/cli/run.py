@@ -16,7 +16,7 @@ from flyannot.cli.shared.options import (
     output_data_set_option,
     settings_option,
 )
-from flyannot.cli.shared.output import build_execution, log, log_outcome, print_text
+from flyannot.cli.shared.output import build_execution, log, log_outcome, print_text, write_and_log_fates
 from flyannot.pipeline.options import RunOptions, Selection
 
 _PATIENCE_S = 60  # jobs that start together write the same record one after the other
@@ -138,7 +138,7 @@ def _draw_demo(configuration, execution, dry_run):
     task = SynthesizeTask(configuration.data_set, DEMO, configuration.seed)
     if not dry_run:
         log.info("[synthesize]")
-        log_outcome(run_task(task, replace(execution, force=True)), step="synthesize")
+        log_outcome(run_task(task, replace(execution, force=True)))
         return True
     if why := task.stale_reason():
         log.info("%s; then all later outputs", describe_plan(task, why, "would write"))
@@ -160,8 +160,9 @@ def _run_steps(plan, step, execution):
     step : name of the only step to run; None for all steps
     execution : Execution
     """
+    from flyannot.base.fates import NoUsableImage
     from flyannot.pipeline.answers.evaluation import nothing_evaluated_error
-    from flyannot.pipeline.engine.failures import NAME
+    from flyannot.pipeline.engine.fates import NAME
     from flyannot.pipeline.runs.run import run_steps
     from flyannot.terms.group_outcomes import read_scores
     from flyannot.terms.table import format_scores
@@ -169,18 +170,24 @@ def _run_steps(plan, step, execution):
     code = 0
     n_made = 0
     nothing = None
-    for name, task, outcome in run_steps(plan, execution, step):
-        table = plan.given.output / NAME
-        code = max(code, log_outcome(outcome, step=name, images=task.images, table=table))
-        n_made += outcome.made
-        if name == "evaluate":
-            result = read_scores(outcome.path)
-            nothing = nothing_evaluated_error(result)
-            if outcome.made:
-                print_text(format_scores(result, synthetic=result["synthetic"]))
-        if name == "report":
-            end = "done: open %s in a browser" if n_made else "everything is up to date: the report is %s"
-            log.info(end, outcome.path)
+    table = plan.given.output / NAME
+    try:
+        for name, _, outcome in run_steps(plan, execution, step):
+            is_told = name == "extract" and not (outcome.made or step) and "annotate" in plan.requests
+            outcome = replace(outcome, fates=()) if is_told else outcome  # `annotate` knows all that it knows
+            code = max(code, log_outcome(outcome, table=table))
+            n_made += outcome.made
+            if name == "evaluate":
+                result = read_scores(outcome.path)
+                nothing = nothing_evaluated_error(result)
+                if outcome.made:
+                    print_text(format_scores(result, synthetic=result["synthetic"]))
+            if name == "report":
+                end = "done: open %s in a browser" if n_made else "everything is up to date: the report is %s"
+                log.info(end, outcome.path)
+    except NoUsableImage as error:
+        write_and_log_fates(table, error.fates)
+        raise
     if nothing and plan.given.options["evaluate"].folds:
         raise nothing
     if nothing:  # flyannot chose the number of folds: there are too few genes

@@ -12,7 +12,7 @@ from flyannot.cli.shared.options import (
     out_option,
     seed_option,
 )
-from flyannot.cli.shared.output import build_execution, log_outcome
+from flyannot.cli.shared.output import build_execution, log_outcome, write_and_log_fates
 from flyannot.pipeline.options import RunOptions, Selection
 
 
@@ -22,10 +22,10 @@ def build_step_command(step):
         return import_object(step.command)
 
     def run_step(out, options, selection, run, force, seed=0, page=False, **inputs):
-        from flyannot.pipeline.engine.failures import NAME as FAILURES
-        from flyannot.pipeline.engine.failures import NoUsableImage, record_failures
+        from flyannot.base.fates import NoUsableImage
+        from flyannot.pipeline.engine.fates import fates_path
         from flyannot.pipeline.engine.step import StepRequest
-        from flyannot.pipeline.engine.task import Outcome, run_task
+        from flyannot.pipeline.engine.task import run_task
 
         paths = {name: path if isinstance(path, tuple) else (path,) for name, path in inputs.items()}
         request = StepRequest(inputs=paths, out=out, options=options, selection=selection, seed=seed)
@@ -34,12 +34,11 @@ def build_step_command(step):
         try:
             outcome = run_task(task, execution)
         except NoUsableImage as error:  # the output of before stays, and the table says why
-            failed = Outcome(out, False, "", error.failures)
-            record_failures(out.with_name(FAILURES), step.name, failed, task.images)
+            write_and_log_fates(fates_path(out), error.fates)
             raise
-        code = log_outcome(outcome, images=task.images)
+        code = log_outcome(outcome)
         if page:
-            log_outcome(run_task(step.build_page_task(request, task), execution))
+            log_outcome(run_task(step.build_page_task(request), execution))
         return code
 
     function = force_option(run_step)

@@ -17,11 +17,20 @@ from sys import intern
 from typing import Any
 
 from flyannot.base.errors import InputError, did_you_mean
+from flyannot.base.fates import NOT_NAMED, REFUSED, PictureFate
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import is_unknown
-from flyannot.base.views import parse_view
+from flyannot.base.views import VIEWS, parse_view, suggest_view
 from flyannot.dataset.gene_rows import read_gene_rows
-from flyannot.dataset.paths import ANNOTATIONS, IMAGES, ImagePaths, find_table, note_other_tables
+from flyannot.dataset.paths import (
+    ANNOTATIONS,
+    IMAGES,
+    TABLE_SUFFIXES,
+    ImagePaths,
+    find_table,
+    note_other_tables,
+)
+from flyannot.dataset.picture_folder import list_pictures
 from flyannot.dataset.table_warnings import (
     abbreviate_names,
     bdgp_terms,
@@ -31,10 +40,9 @@ from flyannot.dataset.table_warnings import (
     unify_capitals,
     warn_about,
     warn_about_terms,
-    warn_of_views,
 )
 from flyannot.files.atomic_file import write_text
-from flyannot.files.tables import format_table, write_table
+from flyannot.files.tables import RowError, format_table, write_table
 from flyannot.files.text_files import row_limit
 from flyannot.images.address import TURNS, add_turn, address_from_name
 
@@ -89,6 +97,7 @@ def read_images(
     folder_or_csv: str | os.PathLike[str],
     faults: list | None = None,
     *,
+    fates: list | None = None,
     unknown_stage: str | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> list[Image]:
@@ -97,47 +106,88 @@ def read_images(
     Absolute paths and `..` are accepted: images are only read, and no output is named after them.
     Missing images are listed in the log, and are no error here.
 
+    A row is at fault as in `read_gene_rows`, or if it names the image of another row or an unknown view.  It
+    is also at fault if its group has another gene, or if its symbol has two FlyBase numbers elsewhere.  Rows
+    at fault are left out and listed in the log.
+
     Parameters
     ----------
     folder_or_csv : path
-    faults : list that gets the InputErrors of rows, which are left out; None to raise them as one
+    faults : list that gets the InputErrors if more than half of the rows are at fault; None to raise one
+    fates : list that gets the PictureFates of rows at fault, and of pictures in the folder, or below, that
+        the table does not name; None to list none
     unknown_stage : the stage range for rows that have none; None leaves them out
     columns : column -> name that it may also have in the table, such as {"image": "imagen"}
 
     Raises
     ------
     InputError
-        As `read_gene_rows`.  Also if an image is named twice, if a group has two genes, or if a symbol
-        without FlyBase number has two numbers elsewhere in the table.
+        As `read_gene_rows`.  Also if more than half of the rows are at fault.
     """
     table = find_table(Path(folder_or_csv).absolute(), IMAGES)
     note_other_tables(Path(folder_or_csv).absolute(), table)
-    found = [] if faults is None else faults
+    found: list = []
     paths = ImagePaths(table.parent)
     images = deque()
     lines = array("q")
-    line_of_view = {}
     how = {"unknown_stage": unknown_stage, "columns": columns}
     for line, cells in read_gene_rows(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS, found, **how):
-        if (turned := cells[-1]) not in ("", *TURNS):
-            words = f'no picture is turned "{turned}".{did_you_mean(turned, TURNS)}'
-            what = f'{table}, line {line}, column "turned": {words}'
-            found.append(InputError(what, fix=f"choose from: {', '.join(TURNS)}"))
-            continue
         cells[3] = parse_view(cells[3])
-        line_of_view.setdefault(cells[3], line)
+        if error := _find_unknown_word(table, line, cells):
+            found.append(error)
+            continue
         images.append((paths.find_image(cells[0], line), cells[0], *map(intern, cells[1:])))
         lines.append(line)
-    if not images and not found:
-        found.append(InputError(f"{table} lists no image", fix="add one row per image"))
-    paths.warn(table)
-    warn_of_views(table, line_of_view)
-    found += _find_repeated_images(table, lines, (address_from_name(*image[:2]) for image in images))
+    n_rows = len(images) + len(found)
+    if not n_rows:
+        raise InputError(f"{table} lists no image", fix="add one row per image")
+    named = (address_from_name(*image[:2]) for image in images)
+    found += _find_repeated_images(table, lines, named)
     fbgns = _fill_in_fbgns(table, lines, [(image[2], image[5]) for image in images], found)
+    rows = dict(zip(lines, images)) if found else {}
     images = _group_images(table, lines, images, fbgns, found)
+    paths.warn(table)
+    n_bad = len({error.line for error in found})
+    refused = found if 2 * n_bad > n_rows else []
     if faults is None:
-        raise_errors(table, found)
+        raise_errors(table, refused)
+    else:
+        faults += refused
+    shown = [*dict.fromkeys(error.message.removeprefix(f"{table}, ") for error in found)]
+    warn_about(table, shown, "row is at fault, and left out", "rows are at fault, and left out", n=n_bad)
+    if fates is not None:
+        tables = (table.with_name(name) for name in (IMAGES, ANNOTATIONS))
+        used = {str(path.with_suffix(suffix)) for path in tables for suffix in TABLE_SUFFIXES}
+        used.update(image.file for image in images)
+        for error in found:
+            cells = error.cells or dict(zip(COLUMNS, rows[error.line][1:]))
+            image, gene, stage_range, view = (cells.get(column, "") for column in COLUMNS[:4])
+            used.add(image and paths.find_image(image, error.line))
+            reason = error.message.removeprefix(f"{table.parent}{os.sep}")
+            fates.append(PictureFate(image, gene, stage_range, parse_view(view), REFUSED, reason, error.fix))
+        listing = list_pictures(table.parent, is_recursive=True, used=used)
+        if listing.left_out:
+            log.info("note: %s: left out: %s", table.parent, listing.left_out)
+        why = f"no row of {IMAGES} names it", f"add a row for it to {IMAGES}"
+        fates += [PictureFate(name, "", "", "", NOT_NAMED, *why) for name in listing.names]
     return images
+
+
+def _find_unknown_word(table, line, cells):
+    """Return the RowError for a row whose view or turn is none, or None.
+
+    table : Path; line : int; cells : list of str in the order of the columns
+    """
+    if (turned := cells[-1]) not in ("", *TURNS):
+        words = f'"turned": no picture is turned "{turned}".{did_you_mean(turned, TURNS)}'
+        known = TURNS
+    elif meant := suggest_view(cells[3]):
+        words = f'"view": "{cells[3]}" is no view. Did you mean "{meant}"?'
+        known = VIEWS
+    else:
+        return None
+    what = f"{table}, line {line}, column {words}"
+    return RowError(what, fix=f"choose from: {', '.join(known)}", line=line, cells=zip(COLUMNS, cells))
 
 
 @dataclass(frozen=True)
@@ -310,10 +360,10 @@ def _used_columns(rows, required, optional):
     return columns, ([row.get(name, "") for name in columns] for row in rows)
 
 
-def check_tables(folder, *, unknown_stage=None, columns=None):
+def check_tables(folder, *, unknown_stage=None, columns=None, fates=None):
     """Read both tables of a data set folder, as far as they exist, and collect all their errors.
 
-    folder : Path; unknown_stage, columns : as in `read_images`
+    folder : Path; unknown_stage, columns, fates : as in `read_images`
 
     Returns
     -------
@@ -323,7 +373,7 @@ def check_tables(folder, *, unknown_stage=None, columns=None):
     """
     faults = []
     tables = {}
-    of_images = {"unknown_stage": unknown_stage}
+    of_images = {"unknown_stage": unknown_stage, "fates": fates}
     for name, read, how in ((IMAGES, read_images, of_images), (ANNOTATIONS, read_annotations, {})):
         try:
             if find_table(folder, name).is_file():
@@ -334,17 +384,16 @@ def check_tables(folder, *, unknown_stage=None, columns=None):
 
 
 def _find_repeated_images(table, lines, paths):
-    """Yield an InputError for each row of `images.csv` that names the same image as an earlier row.
+    """Yield a RowError for each row of `images.csv` that names the same image as another row.
 
     table : Path; lines : list of the line of each row; paths : list of the path of its image
     """
     first = {}
     for line, path in zip(lines, paths):
-        if first.setdefault(path, line) != line:
-            yield InputError(
-                f'{table}, lines {first[path]} and {line}, column "image": both are {path}',
-                fix="delete one of the two rows",
-            )
+        if (before := first.setdefault(path, line)) != line:
+            what = f'{table}, lines {before} and {line}, column "image": both are {path}'
+            for one in (before, line):
+                yield RowError(what, fix="delete one of the two rows", line=one)
 
 
 def _fill_in_fbgns(table, lines, genes, faults):
@@ -357,7 +406,7 @@ def _fill_in_fbgns(table, lines, genes, faults):
     table : Path
     lines : list of the line of each row
     genes : list of (symbol, FlyBase number)
-    faults : list to which InputErrors are appended
+    faults : list to which RowErrors are appended
     """
     known = defaultdict(set)
     for gene, fbgn in genes:
@@ -369,7 +418,7 @@ def _fill_in_fbgns(table, lines, genes, faults):
         if not fbgn and len(known.get(gene, ())) > 1:
             both = " and ".join(sorted(known[gene]))
             what = f'{table}, line {line}, column "fbgn": empty, and {gene} is {both} elsewhere'
-            faults.append(InputError(what, fix="fill in the right one"))
+            faults.append(RowError(what, fix="fill in the right one", line=line))
     return [fbgn or next(iter(known.get(gene, ("",)))) for gene, fbgn in genes]
 
 
@@ -384,12 +433,15 @@ def _group_images(table, lines, images, fbgns, faults):
     lines : list of the line of each row
     images : deque of the cells of each row, with the path of the file before them
     fbgns : list of the FlyBase number of each row
-    faults : list to which InputErrors are appended
+    faults : list with the RowErrors of rows that are left out, to which others are appended
     """
     genes = {}
     grouped = []
+    bad = {error.line for error in faults}
     for line, fbgn in zip(lines, fbgns):
         file, name, gene, stage_range, view, _, group, source, turned = images.popleft()
+        if line in bad:
+            continue
         name = add_turn(name, turned) if turned else name
         gene_id = fbgn or gene
         group = group or gene_id
@@ -397,7 +449,10 @@ def _group_images(table, lines, images, fbgns, faults):
         if first != gene_id:
             where = f'{table}, lines {first_line} and {line}, column "group"'
             what = f"{where}: {group} has the genes {first} and {gene_id}"
-            faults.append(InputError(what, fix="give the images of each gene a group of their own"))
+            fix = "give the images of each gene a group of their own"
+            about = zip(COLUMNS, (name, gene, stage_range, view))
+            faults.append(RowError(what, fix=fix, line=line, cells=about))
+            continue
         grouped.append(Image(file, name, gene, stage_range, view, fbgn, group, source))
     return grouped
 

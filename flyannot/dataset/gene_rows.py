@@ -12,11 +12,19 @@ from flyannot.base.stage_ranges import (
     recover_stage_range,
 )
 from flyannot.base.text import clean_name, is_flybase_number, is_unknown, pluralise
-from flyannot.dataset.table_warnings import abbreviate_names, warn_about, warn_of_mangled_names
-from flyannot.files.tables import read_table
+from flyannot.dataset.table_warnings import (
+    abbreviate_names,
+    raise_errors,
+    warn_about,
+    warn_of_mangled_names,
+)
+from flyannot.files.tables import RowError, read_table
 
 log = logging.getLogger("flyannot")
 
+NO_STAGE_RANGE = "no stage range in its row"
+_WRITE_NAME = "write the name, or delete the row"
+FILL_IN = "fill in the column stage_range"
 _STAGE_OPTIONS = ", give one with --stage-range, or let flyannot guess it with --guess-stages"
 _NAMES = ("image", "gene", "term")  # columns that must have a name
 _MORE_NAMES = ("view", "fbgn", "group")  # columns that may have one
@@ -42,8 +50,8 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
     """Yield the rows of a table that has the columns gene and stage_range, as `read_table` yields them.
 
     Stage ranges get BDGP's names, and names one spelling, see `clean_name`.  A row is left out if the cell of
-    a name has none, such as #N/A or ?; an optional name is then empty.  A table of images may lack the column
-    stage_range.
+    a name has none, such as #N/A or ?; an optional name is then empty.  In a table of images, such a row is
+    at fault, and so is one without a stage range.  That table may lack the column stage_range.
 
     After the last row, warnings are logged.  They are about rows that are left out, stages that were taken
     for stage ranges, dates that a spreadsheet made of stage ranges, and names that look like such dates.
@@ -52,9 +60,9 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
     ----------
     table : Path
     required, optional : names of columns
-    faults : list to which the InputErrors of rows are appended, which are left out; None to raise the first
+    faults : list to which the RowErrors of rows are appended, which are left out; None to raise the first
     unknown_stage : the stage range for rows that have none, or say "unknown"
-        None leaves these rows out, with a warning; "" is for callers that guess stage ranges.
+        None leaves these rows out; "" is for callers that guess stage ranges.
     columns : as in `read_table`
 
     Raises
@@ -64,24 +72,31 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
         a stage range and names.
     """
     check = _RowCheck(table, required, optional, unknown_stage)
+    of_images = "image" in required
     how = {"columns": columns, "meant": _MEANT, "faults": faults, "may_be_empty": ("stage_range",)}
-    how["may_lack"] = ("stage_range",) if "image" in required else ()
+    how["may_lack"] = ("stage_range",) if of_images else ()
+    unnamed = []
     for line, cells in read_table(table, required, optional, **how):
         try:
-            is_usable = check.clean_row(line, cells)
-        except InputError as error:
-            if faults is None:
+            check.clean_row(line, cells)
+        except RowError as error:
+            found = unnamed if isinstance(error, _UnnamedRowError) and not of_images else faults
+            if found is None:
                 raise
-            faults.append(error)
+            found.append(error)
             continue
-        if is_usable:
-            yield line, cells
-    errors = check.errors()
-    if errors and faults is None:
-        raise errors[0]
-    check.warn(are_left_out=not errors)
-    if errors:
-        faults += errors
+        yield line, cells
+    if not check.lines_of["gene"]:
+        raise_errors(table, unnamed)
+    elif unnamed:
+        shown = [error.message.removeprefix(f"{table}, ") for error in unnamed]
+        fixes = "; ".join(dict.fromkeys(error.fix for error in unnamed))
+        warn_about(table, shown, "row is left out", "rows are left out", f"; {fixes}")
+    check.warn()
+
+
+class _UnnamedRowError(RowError):
+    """The error for a row without a name or a stage range, which a table of terms may have."""
 
 
 class _RowCheck:
@@ -91,9 +106,10 @@ class _RowCheck:
     """
 
     def __init__(self, table, required, optional, unknown_stage):
-        columns = list(enumerate(required + optional))
+        self._columns = required + optional
+        columns = list(enumerate(self._columns))
         self._table = table
-        self._advice = "fill in the column stage_range" + (_STAGE_OPTIONS if "image" in required else "")
+        self._advice = FILL_IN + (_STAGE_OPTIONS if "image" in required else "")
         self._unknown_stage = unknown_stage
         self._where = required.index("stage_range")
         self._required = [name for name in required if name in _NAMES]
@@ -101,21 +117,20 @@ class _RowCheck:
         self._stage_ranges = {}  # by the text of a cell
         self._dates = {}  # cell that is a date -> its first line
         self._n_dates = Counter()  # cell that is a date -> number of its rows
-        self._lines_of = {name: {} for _, name in columns if name in _LIKE_DATES}  # name -> its first line
-        self._without_stage = []
-        self._without_name = []
+        self.lines_of = {name: {} for _, name in columns if name in _LIKE_DATES}  # name -> its first line
         self._emptied = []
         self._respelt = {}  # text of a cell -> the name as it is read
 
     def clean_row(self, line, cells):
-        """Replace the names and the stage range of a row by cleaned ones; return whether the row is used.
+        """Replace the names and the stage range of a row by cleaned ones.
 
         line : int; cells : list of str, changed in place
 
         Raises
         ------
-        InputError
-            If the cell in the column stage_range is no stage range, or the one in fbgn no FlyBase number.
+        RowError
+            If the cell in the column stage_range is no stage range, or if it or a name has none.  Also if the
+            cell in fbgn is not one FlyBase number.
         """
         nameless = {}
         for n, name in self._names:
@@ -125,19 +140,27 @@ class _RowCheck:
                 cells[n] = ""
             if name == "fbgn" and cells[n] and not is_flybase_number(cells[n]):
                 what = f'{self._table}, line {line}, column "fbgn": "{cells[n]}" is not one FlyBase number'
-                raise InputError(what, fix="write it as FBgn0000490, or leave the cell empty")
+                fix = "write it as FBgn0000490, or leave the cell empty"
+                raise RowError(what, fix=fix, line=line, cells=zip(self._columns, cells))
         if absent := [nameless[name] for name in self._required if name in nameless]:
-            self._without_name.append(absent[0])
-            return False
+            what = f"{self._table}, {absent[0]} is no name"
+            raise _UnnamedRowError(what, fix=_WRITE_NAME, line=line, cells=zip(self._columns, cells))
         self._emptied += nameless.values()
-        cells[self._where] = self._parse_stage_range(line, cells[self._where])
-        if cells[self._where] is None:
-            self._without_stage.append(f"line {line} ({cells[0]})")
-            return False
+        try:
+            stage_range = self._parse_stage_range(line, cells[self._where])
+        except InputError as error:
+            raise self._error(line, cells, error.message, error.fix) from None
+        if stage_range is None:
+            raise self._error(line, cells, NO_STAGE_RANGE, self._advice, _UnnamedRowError)
+        cells[self._where] = stage_range
         for n, name in self._names:
             if cells[n] and name in _LIKE_DATES:
-                self._lines_of[name].setdefault(cells[n], line)
-        return True
+                self.lines_of[name].setdefault(cells[n], line)
+
+    def _error(self, line, cells, what, fix, kind=RowError):
+        """Make the RowError for the cell in the column stage_range."""
+        where = f'{self._table}, line {line}, column "stage_range"'
+        return kind(f"{where}: {what}", fix=fix, line=line, cells=zip(self._columns, cells))
 
     def _clean_name(self, text):
         name = clean_name(text)
@@ -148,51 +171,21 @@ class _RowCheck:
     def _parse_stage_range(self, line, text):
         """Return the stage range that the cell of a line means, with BDGP's name; None if it says none."""
         if text not in self._stage_ranges:
-            try:
-                if is_unknown(text):
-                    self._stage_ranges[text] = self._unknown_stage
-                elif recovered := recover_stage_range(text):
-                    self._stage_ranges[text] = recovered
-                    self._dates[text] = line
-                else:
-                    self._stage_ranges[text] = parse_stage_range(text)
-            except InputError as error:
-                what = f'{self._table}, line {line}, column "stage_range": {error.message}'
-                raise InputError(what, fix=error.fix) from None
+            if is_unknown(text):
+                self._stage_ranges[text] = self._unknown_stage
+            elif recovered := recover_stage_range(text):
+                self._stage_ranges[text] = recovered
+                self._dates[text] = line
+            else:
+                self._stage_ranges[text] = parse_stage_range(text)
         if text in self._dates:
             self._n_dates[text] += 1
         return self._stage_ranges[text]
 
-    def errors(self):
-        """Return a list of InputErrors that say why no row can be used; [] if a row can."""
-        if self._lines_of["gene"]:
-            return []
-        errors = []
-        if self._without_stage:
-            lines = abbreviate_names(self._without_stage)
-            what = f'{self._table}, column "stage_range": no stage range in {lines}'
-            errors.append(InputError(what, fix=self._advice))
-        if self._without_name:
-            lines = abbreviate_names(self._without_name)
-            what = f"{self._table}: no row can be used, because these cells are not names: {lines}"
-            errors.append(InputError(what, fix="write the names"))
-        return errors
-
-    def warn(self, *, are_left_out):
-        """Log what the user should know of the rows.
-
-        are_left_out : bool, whether to name the rows that are left out
-        """
+    def warn(self):
+        """Log what the user should know of the rows."""
         table = self._table
-        if are_left_out:
-            one = "row is left out, because a cell is not a name"
-            many = "rows are left out, because a cell is not a name"
-            warn_about(table, self._without_name, one, many, "; write the name, or delete the row")
         warn_about(table, self._emptied, "cell is taken as empty", "cells are taken as empty")
-        if are_left_out:
-            one = "row has no stage range, and is left out"
-            many = "rows have no stage range, and are left out"
-            warn_about(table, self._without_stage, one, many, f"; {self._advice}")
         if self._unknown_stage and any(map(is_unknown, self._stage_ranges)):
             log.info("note: %s: rows without a stage range are taken as %s", table.name, self._unknown_stage)
         spelt = [text for text in self._stage_ranges if not is_unknown(text) and text not in self._dates]
@@ -210,5 +203,5 @@ class _RowCheck:
         one = "date was taken as a stage range"
         many = "dates were taken as stage ranges"
         warn_about(table, taken, one, many, f"; {TEXT_COLUMN_ADVICE}", n=self._n_dates.total())
-        for column, lines in self._lines_of.items():
+        for column, lines in self.lines_of.items():
             warn_of_mangled_names(table, column, lines)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from flyannot.base.errors import InputError, did_you_mean
+from flyannot.base.fates import LEFT_OUT, PictureFate
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.base.text import escape_unprintable
 from flyannot.dataset.folder import Image, read_images
@@ -146,23 +147,29 @@ def name_genes_by_file(images):
     return [image if image.gene else named(image) for image in images]
 
 
-def select_images(images, *, views=(), stage_ranges=(), genes=()):
+def select_images(images, *, views=(), stage_ranges=(), genes=(), fates=None):
     """Return the images of some views, stage ranges and genes; empty means all.
 
     Genes are symbols or FlyBase numbers.  Raises InputError if no image is left.
+
+    fates : list that gets the PictureFates of the other images; None to list none
     """
     known_views = sorted({image.view for image in images if image.view})
     known_genes = sorted({name for image in images for name in (image.gene, image.fbgn) if name})
     listed = f"choose from: {', '.join(known_views) or 'the table has no view'}"
     _require_known("has the view", views, known_views, fix=listed)
     _require_known("is of the gene", genes, known_genes, fix="write it as in images.csv: capitals count")
-    chosen = [
-        image
-        for image in images
-        if (not views or image.view in views)
-        and (not stage_ranges or image.stage_range in ("", *stage_ranges))
-        and (not genes or {image.gene, image.fbgn} & set(genes))
-    ]
+    chosen = []
+    others = [] if fates is None else fates
+    for image in images:
+        if views and image.view not in views:
+            others.append(PictureFate.of(image, LEFT_OUT, f"view {image.view or 'unknown'} is not selected"))
+        elif stage_ranges and image.stage_range not in ("", *stage_ranges):
+            others.append(PictureFate.of(image, LEFT_OUT, f"{image.stage_range} is not selected"))
+        elif genes and not {image.gene, image.fbgn} & set(genes):
+            others.append(PictureFate.of(image, LEFT_OUT, f"gene {image.gene} is not selected"))
+        else:
+            chosen.append(image)
     if not chosen:
         wanted = (("of the gene", genes), ("of stage range", stage_ranges), ("of the view", views))
         asked = " and ".join(f"{what} {' or '.join(names)}" for what, names in wanted if names)

@@ -12,7 +12,7 @@ from flyannot.base.text import pluralise
 from flyannot.dataset.paths import list_other_tables
 from flyannot.dataset.table_warnings import normalise_name
 from flyannot.files.file_kind import is_picture_file, name_file_kind
-from flyannot.files.tables import read_rows
+from flyannot.files.tables import is_table_of, read_rows
 
 # BDGP's N_s.bmp is the thumbnail of N.jpe; others are called N_thumb.png, N-thumbnail.jpg, thumb_N.png.
 _THUMBNAIL = re.compile(
@@ -96,7 +96,8 @@ def _choose_pictures(folder, names, others, used):
     stems = {os.path.splitext(name)[0].casefold() for name in names if is_picture[name]}
     chosen = []
     for name in names:
-        if used and os.path.realpath(os.path.join(folder, name)) in used:
+        path = os.path.join(folder, name)
+        if path in used or (used and os.path.realpath(path) in used):
             continue
         before, stem, after = _THUMBNAIL.fullmatch(os.path.splitext(name)[0]).groups()
         if not is_picture[name]:
@@ -118,7 +119,7 @@ def find_unread_table(folder, names):
     """
     known = {normalise_name(name) for name in names}
     for table in list_other_tables(folder):
-        if table.name == "failures.csv" or table.with_suffix(".h5").exists():
+        if table.with_suffix(".h5").exists() or is_table_of(table, ("fate",)):
             continue
         if did_you_mean("images", [table.stem]):
             return table

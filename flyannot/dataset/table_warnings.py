@@ -19,7 +19,6 @@ from itertools import chain
 from flyannot.base.dates import TEXT_COLUMN_ADVICE, parse_serial_date, parse_spreadsheet_date
 from flyannot.base.errors import InputError
 from flyannot.base.text import fold, pluralise, spell_greek
-from flyannot.base.views import suggest_view
 from flyannot.files.tables import suggest_header_words
 
 log = logging.getLogger("flyannot")
@@ -64,6 +63,7 @@ def raise_errors(where, faults):
 
     where : Path, for the message; faults : list of InputError
     """
+    faults = [*{error.message: error for error in faults}.values()]
     if len(faults) == 1:
         raise faults[0]
     if faults:
@@ -187,16 +187,6 @@ def warn_of_mangled_names(table, column, line_of_name):
     one = f"{column} is a date or number {what}"
     many = f"{column}s are dates or numbers {what}"
     warn_about(table, shown, one, many, f"; write the name again; {TEXT_COLUMN_ADVICE}")
-
-
-def warn_of_views(table, line_of_view):
-    """Warn about views that are abbreviated or misspelt, and are therefore views of their own.
-
-    table : Path; line_of_view : dict, view -> line
-    """
-    meant = {view: suggest_view(view) for view in line_of_view}
-    shown = [f'"{view}" (line {line_of_view[view]}; "{name}"?)' for view, name in meant.items() if name]
-    warn_about(table, shown, "view looks misspelt", "views look misspelt")
 
 
 def find_misspelt_terms(counts, known):

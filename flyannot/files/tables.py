@@ -45,6 +45,18 @@ _JSON = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*"')  # the start of an obje
 _TEXTS = ("", "UTF-16 text", "a gzip file", "an empty file")  # kinds of contents that may be CSV
 
 
+class RowError(InputError):
+    """The error for a row of a table that cannot be used.
+
+    line : int, its line in the file; cells : dict, column -> cell, as far as it is known
+    """
+
+    def __init__(self, message, *, fix, line, cells=()):
+        super().__init__(message, fix=fix)
+        self.line = line
+        self.cells = dict(cells)
+
+
 class MissingColumnsError(InputError):
     """The error raised if a table lacks columns; other columns of the table may be them.
 
@@ -81,7 +93,7 @@ def read_table(
     optional : tuple of column names that the table may have
     columns : dict, column -> name that it may also have in the table; None for the usual names
     meant : dict, column -> tuple of other names that people write for it, which error messages suggest
-    faults : list or None; if it is a list, the InputErrors of faulty rows are appended to it and the rows are
+    faults : list or None; if it is a list, the RowErrors of faulty rows are appended to it and the rows are
         skipped. If it is None, the first faulty row raises its error
     may_be_empty : names of required columns whose cells may be empty
     may_lack : names of required columns that may be missing, unless another column may be meant
@@ -124,7 +136,9 @@ def read_table(
         if fault or is_long or not all(cells[k] for k in filled) or not is_valid_cell("".join(cells)):
             named = dict(zip((*required, *optional), cells))
             needed = [required[k] for k in filled]
-            error = _row_error(f"{path}, line {line}", fault, is_long and (n_cells, n_columns), named, needed)
+            too_long = is_long and (n_cells, n_columns)
+            what, fix = _describe_row_fault(f"{path}, line {line}", fault, too_long, named, needed)
+            error = RowError(what, fix=fix, line=line, cells=named)
             if faults is None:
                 raise error
             faults.append(error)
@@ -137,6 +151,18 @@ def read_table(
     if n_unread:
         what = f"cells in columns without a name are not read ({pluralise(n_unread, 'row')}), such as {first}"
         log.warning("warning: %s: %s", path.name, what)
+
+
+def is_table_of(path, columns):
+    """Return True if a file is a CSV table with these columns, none of them empty in its first row.
+
+    Such a table was written by us.
+    """
+    try:
+        next(read_table(path, columns), None)
+    except InputError:
+        return False
+    return True
 
 
 def write_table(path, columns, rows):
@@ -278,8 +304,8 @@ def _find_columns(path, header, required, optional, words, meant, may_lack):
     return places
 
 
-def _row_error(where, fault, too_long, named, needed):
-    """Make the InputError for a faulty row.
+def _describe_row_fault(where, fault, too_long, named, needed):
+    """Return what is wrong with a faulty row, and the remedy.
 
     Parameters
     ----------
@@ -291,29 +317,23 @@ def _row_error(where, fault, too_long, named, needed):
     """
     if fault:
         fix = f"shorten it, or {_QUOTES}" if fault == _LONG_CELL else _QUOTES
-        return InputError(f"{where}: {fault}", fix=fix)
+        return f"{where}: {fault}", fix
     if too_long:
         n_cells, n_columns = too_long
-        return InputError(
-            f"{where}: {pluralise(n_cells, 'cell')} under {pluralise(n_columns, 'column')}",
-            fix="put a cell that contains a comma, or another separator, in double quotes; in R, write the "
-            "table with row.names = FALSE",
-        )
+        fix = "put a cell that contains a comma, or another separator, in double quotes; "
+        fix += "in R, write the table with row.names = FALSE"
+        return f"{where}: {pluralise(n_cells, 'cell')} under {pluralise(n_columns, 'column')}", fix
     if unfit := next((name for name, cell in named.items() if not is_valid_cell(cell)), ""):
+        where = f'{where}, column "{unfit}"'
         if named[unfit] == NO_RESULT:
-            return InputError(
-                f'{where}, column "{unfit}": a formula whose result is not stored',
-                fix="open the workbook in Excel or LibreOffice, and save it again",
-            )
-        return InputError(
-            f'{where}, column "{unfit}": a control character in {named[unfit]!r}',
-            fix=f"write it in one line, and {_QUOTES}"
-            if "\n" in named[unfit]
-            else "delete it, or rename that file",
-        )
+            fix = "open the workbook in Excel or LibreOffice, and save it again"
+            return f"{where}: a formula whose result is not stored", fix
+        is_split = "\n" in named[unfit]
+        fix = f"write it in one line, and {_QUOTES}" if is_split else "delete it, or rename that file"
+        return f"{where}: a control character in {named[unfit]!r}", fix
     empty = next(name for name in needed if not named[name])
     fix = "fill it in or delete the row (of merged cells, only the first has the text)"
-    return InputError(f'{where}, column "{empty}": empty', fix=fix)
+    return f'{where}, column "{empty}": empty', fix
 
 
 def _list_columns(header):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flyannot.base.fates import REFUSED
 from flyannot.images.geometry import border_values, load_opencv, resize_image, warp_image
 from flyannot.images.grey_levels import WHITE, to_grey
 from flyannot.images.unreadable import UnusableImage
@@ -37,6 +38,8 @@ _LEAST_CONVEX = 0.88  # area over the area of the convex hull: 0.91 to 1.00; les
 
 class NoEmbryo(UnusableImage):
     """An error for a picture in which no embryo was found, or several."""
+
+    fate = REFUSED
 
 
 class EmbryoPose(NamedTuple):

@@ -42,8 +42,8 @@ EXTRACT = Step(
     help="""Describe the informative patches of every image by dense SIFT.
 
     DATA_SET is a folder with images.csv (columns image, gene, stage_range and optionally view, fbgn,
-    group), or that table itself. The output goes to `flyannot learn-dict` and `flyannot pool`. Images
-    that cannot be read are listed in failures.csv, and the exit code is then 3.
+    group), or that table itself. The output goes to `flyannot learn-dict` and `flyannot pool`. Beside the
+    output, NAME-pictures.csv says what became of every picture; the exit code is 3 if one cannot be used.
 
     \b
     Example:

@@ -1,7 +1,7 @@
 """The banners at the top of the report page: how far to trust it, and what is missing."""
 
+from flyannot.base.fates import LEFT_OUT
 from flyannot.base.text import pluralise
-from flyannot.pipeline.engine.failures import split_failure
 from flyannot.pipeline.engine.inputs import has_synthetic_images
 from flyannot.pipeline.models.stage_model import LOOKS_LIKE
 from flyannot.report.scores_section import to_sentence
@@ -22,12 +22,11 @@ def list_banners(run, learned):
     scores = run.scores or {}
     of_images = [shown.columns for shown in run.shown_groups]
     is_drawn = has_synthetic_images(of_images) or scores.get("synthetic")
-    skipped = [run.files[kind].failures for kind in ("descriptors", "predictions") if kind in run.files]
     banners = [
         _SYNTHETIC if is_drawn else "",
         describe_reliability([term for of_range in learned.values() for term in of_range]),
         _describe_other_stage_ranges([one for columns in of_images for one in columns["quality_warnings"]]),
-        _describe_skipped([failure for of_file in skipped for failure in of_file]),
+        _describe_skipped([fate for fate in run.fates if fate.is_fault or fate.fate == LEFT_OUT]),
     ]
     warnings = [to_sentence(note) for note in scores.get("notes", ()) if note.startswith("warning")]
     return [banner for banner in banners if banner] + warnings
@@ -76,11 +75,11 @@ def _describe_other_stage_ranges(warnings):
 def _describe_skipped(skipped):
     """Say which pictures got no terms, and why, or "" if there is none.
 
-    skipped : list of (name, reason)
+    skipped : list of PictureFate
     """
     if not skipped:
         return ""
-    named = [f"{image} ({split_failure(reason)[0]})" for image, reason in skipped[:_N_NAMED]]
+    named = [f"{fate.image} ({fate.reason})" for fate in skipped[:_N_NAMED]]
     got = pluralise(len(skipped), "picture was skipped and has", "pictures were skipped and have")
     rest = f", and {len(skipped) - _N_NAMED:,} more under How it was made" if len(skipped) > _N_NAMED else ""
     return f"{got} no terms: {', '.join(named)}{rest}."

@@ -30,18 +30,15 @@ def build_task(request):
     return ReportTask(request.out.parent, request.out, None, request.options)
 
 
-def build_prediction_page_task(request, task):
+def build_prediction_page_task(request):
     """Build the ReportTask that writes NAME.html beside the predictions file NAME.h5.
 
-    `request` is the `StepRequest` of the annotate step; its output is NAME.h5, which `task` makes.
+    `request` is the `StepRequest` of the annotate step; its output is NAME.h5.
     """
-    from flyannot.report.scores_section import to_sentence
-
     out = request.out
     options = ReportOptions(ontology=request.options.ontology)
-    banners = list(map(to_sentence, task.notes))
     model = request.inputs["model"][0]
-    return ReportTask(out, out.with_suffix(".html"), None, options, model=model, banners=banners)
+    return ReportTask(out, out.with_suffix(".html"), None, options, model=model)
 
 
 class ReportTask(Task):
@@ -54,18 +51,16 @@ class ReportTask(Task):
     curated : CuratedTerms of a data set folder, for files that no run made; None otherwise
     options : ReportOptions
     model : Path of the model that made the predictions file, if it is known
-    banners : list of sentences that the top of the page has besides its own
     """
 
     is_replaced = True
 
-    def __init__(self, folder, out, curated, options, *, model=None, banners=()):
+    def __init__(self, folder, out, curated, options, *, model=None):
         super().__init__(out)
         self._folder = folder
         self._curated = curated
         self._options = options
         self._model = model
-        self._banners = banners
 
     def _open(self):
         """Open the run. Returns the Run, its TermIds, and the digest of everything that its page depends on.
@@ -74,7 +69,7 @@ class ReportTask(Task):
         """
         run = open_run(self._folder, self._curated, self._model)
         ids = find_term_ids(run, self._options.ontology)
-        return run, ids, json_digest([run.digest(), read_all_templates(), asdict(ids), *self._banners])
+        return run, ids, json_digest([run.digest(), read_all_templates(), asdict(ids)])
 
     def stale_reason(self, *, is_verified=True):
         """Return the reason why the page must be written, or "" if it is up to date.
@@ -101,7 +96,7 @@ class ReportTask(Task):
         missing = describe_missing_pictures(run)
         with limit_blas_threads(), execution.workers.threads():  # stage ranges side by side
             groups = RunGroups(run)
-            page = _build_page(run, groups, ids, [*missing, *self._banners], wanted)
+            page = _build_page(run, groups, ids, missing, wanted)
         reads = [file.path for file in run.files.values()]
         beside = write_page(self.path, page, groups, execution=execution, reads=reads)
         said = [f"its images are in {beside}: keep this folder beside the page"] if beside else []
@@ -136,7 +131,6 @@ def _build_page(run, groups, ids, more_banners, wanted):
     from flyannot.report.scores_section import render_scores
 
     learned = {shown.stage_range: shown.predicted.learned for shown in run.shown_groups if shown.predicted}
-    failures = [(file.path.name, *failure) for file in run.files.values() for failure in file.failures]
     return Page(
         f"Expression patterns: {run.name}",
         facts=_render_facts(run, learned),
@@ -145,7 +139,7 @@ def _build_page(run, groups, ids, more_banners, wanted):
             (PATTERNS, "Map of patterns", render("patterns.html") if run.stage_ranges else ""),
             ("scores", "Scores", render_scores(run.scores, ids)),
             ("dictionary", "Dictionary", render_dictionary(run)),
-            ("origin", "How it was made", render_origin(run, failures, [*run.notes, *ids.notes])),
+            ("origin", "How it was made", render_origin(run, [*run.notes, *ids.notes])),
         ],
         banners=[*list_banners(run, learned), *more_banners],
         made_from=wanted,

@@ -1,6 +1,5 @@
 """The reader of the output folder of a run: its files, its pictures and its curated terms."""
 
-import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -8,21 +7,23 @@ from pathlib import Path
 
 from flyannot import __version__
 from flyannot.base.errors import FlyannotError, InputError
+from flyannot.base.fates import USED, WARNED
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import Annotations
-from flyannot.dataset.paths import IMAGES, real_name
+from flyannot.dataset.paths import real_name
 from flyannot.encode.groups import Groups, group_images
 from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.reading import StoredFile, open_stored_file, read_image_metadata
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND
 from flyannot.files.hdf5.supplied import supplied_digests, supplied_path
-from flyannot.images.address import photograph_name
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.curated_terms import CuratedTerms
+from flyannot.pipeline.engine.fates import NAME as FATES_TABLE
+from flyannot.pipeline.engine.fates import fates_path, read_fates
 from flyannot.pipeline.engine.inputs import require_known_chain
 from flyannot.pipeline.pictures.stored_pictures import StoredPictures, open_pictures
 from flyannot.pipeline.runs.configuration import RECORD
-from flyannot.pipeline.runs.learned_tables import choose_terms, list_table_images
+from flyannot.pipeline.runs.learned_tables import choose_terms
 from flyannot.report.templates import render
 from flyannot.terms.answers import GroupPredictions, group_answers, read_group_predictions
 from flyannot.terms.group_outcomes import read_scores
@@ -88,6 +89,7 @@ class Run:
     notes : list of sentences on what is missing
     is_single : bool, True for a single predictions file, with its model if that is found
     curated : CuratedTerms of the tables of the data set, or of their copies; None if unknown
+    fates : list of the PictureFates in the table of the run; without one, of what the files have left out
     """
 
     folder: Path
@@ -99,6 +101,7 @@ class Run:
     notes: list = field(default_factory=list)
     is_single: bool = False
     curated: CuratedTerms | None = None
+    fates: list = field(default_factory=list)
 
     @property
     def image_files(self):
@@ -169,7 +172,7 @@ class Run:
         tables = curated.terms_by_gene, curated.unsure, curated.known_only
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.others, annotations]
-        parts += [file.digest for file in self.pictures.files], self.notes
+        parts += [file.digest for file in self.pictures.files], self.notes, self.fates
         return json_digest([__version__, *parts, self.name, self.has_record])
 
 
@@ -198,7 +201,8 @@ def open_run(folder, curated=None, model=None):
         predictions = open_stored_file(folder, "predictions")
         pictures = open_pictures(predictions)
         files = {"predictions": predictions} | _open_model(predictions, model)
-        return Run(folder.parent, files, pictures=pictures, is_single=True)
+        fates = read_fates(fates_path(folder), files)
+        return Run(folder.parent, files, pictures=pictures, is_single=True, fates=fates)
     files, notes = _open_files(folder)
     scores = read_scores(folder / SCORES) if (folder / SCORES).is_file() else None
     if not files and scores is None:
@@ -220,6 +224,7 @@ def open_run(folder, curated=None, model=None):
     others = {name: file_digest(folder / name) for name in names if (folder / name).is_file()}
     shown = [files[kind] for kind in (*_SHOWN_KINDS, "descriptors") if kind in files]
     pictures = open_pictures(*shown)
+    fates = read_fates(folder / FATES_TABLE, files)
     terms = choose_terms(folder, curated, scores and scores["made_from"])
     if curated or terms.has_tables:
         notes += [f"{sentence}." for sentence in terms.changes]
@@ -227,7 +232,7 @@ def open_run(folder, curated=None, model=None):
     else:
         notes.append("The run has no curated terms.")
         annotations = Annotations({}, {})
-    return Run(folder, files, scores, others, annotations, pictures, notes, curated=terms)
+    return Run(folder, files, scores, others, annotations, pictures, notes, curated=terms, fates=fates)
 
 
 def _open_model(predictions, path):
@@ -277,29 +282,12 @@ def _open_files(folder):
     return files, notes
 
 
-def list_unshown_images(run):
-    """Yield images of the data set that the page does not show, as (table name, image name, reason).
-
-    Images that a step skipped are not yielded, because the output files record them with a reason.
-    """
-    known = {image for stored in run.files.values() for image, _ in stored.failures}
-    for stored in (run.files[kind] for kind in _SHOWN_KINDS if kind in run.files):
-        known |= {name for s in stored.stage_ranges for name in stored.read_array(s, "image")}
-    known |= {photograph_name(name) for name in known}
-    known |= {re.sub("#turned=[^#]*", "", name) for name in known}  # which the table has in another column
-    why = "not among the images of this run: not selected, or its stage range has too few patches"
-    for name, stage_range in list_table_images(run.curated) if run.curated else ():
-        if name not in known:
-            yield IMAGES, name, why if stage_range else "its row has no stage range"
-
-
-def render_origin(run, failures, notes):
+def render_origin(run, notes):
     """Render the section on the origin of the page: files of the run, options and skipped images, as HTML.
 
     Parameters
     ----------
     run : Run
-    failures : list of (file name, image name, reason) for images that a step skipped
     notes : list of sentences to show
     """
     stored_files = list(run.files.values())
@@ -309,6 +297,6 @@ def render_origin(run, failures, notes):
         others=run.others,
         known={stored.digest: stored.path.name for stored in stored_files},
         maker=COMMAND_BY_KIND | {step.makes: f"flyannot {step.name}" for step in STEPS.values()},
-        skipped=[*failures, *list_unshown_images(run)],
+        skipped=[fate for fate in run.fates if fate.fate not in (USED, WARNED)],
         notes=notes,
     )

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from flyannot.base.errors import DataError, InputError, did_you_mean
+from flyannot.base.fates import NoUsableImage
 from flyannot.base.quality_warnings import format_warnings
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.groups import group_images, image_gene_ids
@@ -21,7 +22,6 @@ from flyannot.images.options import ExtractOptions
 from flyannot.images.quality import find_refusal
 from flyannot.images.registration import find_outline
 from flyannot.images.shown import decode_jpeg
-from flyannot.pipeline.engine.failures import no_usable_image
 from flyannot.pipeline.engine.images import cluster_images, image_columns, list_stage_ranges
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, read_options
 from flyannot.pipeline.engine.parts import cut_into_parts
@@ -141,8 +141,8 @@ def explain(model, images, *, terms=()):
     n_read = 0
     for some in cut_into_parts(cluster_images(images)):
         _, (taken,) = read_rows(some, [use])
-        for name, reason in taken.failures:
-            log.warning("note: %s was left out: %s", name, reason)
+        for fate in taken.failures:
+            log.warning("note: %s was left out: %s", fate.image, fate.words)
         left_out += taken.failures
         n_read += len(taken.rows)
         groups = defaultdict(list)
@@ -156,7 +156,7 @@ def explain(model, images, *, terms=()):
             coded = join_codes([image.described for image in explained], pooled)
             yield from _explain_group(models[s], s, columns, explained, coded, terms)
     if not n_read:
-        raise no_usable_image(left_out)
+        raise NoUsableImage(left_out)
 
 
 def explain_results(model, folder, *, stage_ranges=(), genes=(), terms=()):

@@ -17,7 +17,6 @@ from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.files.tables import format_table
 from flyannot.images.address import image_path, split_address
 from flyannot.images.options import ExtractOptions
-from flyannot.pipeline.engine.failures import split_failure
 from flyannot.pipeline.engine.inputs import is_imported, read_options
 from flyannot.pipeline.engine.task import write_text_output
 from flyannot.pipeline.models.encoding import build_encoder
@@ -323,10 +322,9 @@ def _read_embryo(text, extract):
     """
     image = Image(str(image_path(text)), text, "", STAGE_RANGES[0])
     _, (taken,) = read_rows([image], [Seeing(extract)])
-    for name, reason in taken.failures:
-        if name == text:
-            message, fix = split_failure(reason)
-            raise DataError(message, fix=fix)
+    for fate in taken.failures:
+        if fate.image == text:
+            raise DataError(f"{text}: {fate.reason}", fix=fate.advice)
     if len(taken.rows) != 1:
         names = [row.image.name for row in taken.rows]
         others = ", ".join(name.removeprefix(f"{text}#") for name in names)

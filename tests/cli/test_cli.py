@@ -68,7 +68,7 @@ def test_commands_that_look_at_files_leave_stdout_to_data(flyannot, desk):
     said = flyannot("show model.h5", code=0)
     assert "made by flyannot train" in said.out and said.err == ""
     said = flyannot("extract embryos -o descriptors.h5 --stride-px 16")
-    assert said == (0, "", "up to date: descriptors.h5\n")
+    assert said[:2] == (0, "") and "up to date: descriptors.h5\n108 pictures: " in said.err
     assert flyannot("-h").out == flyannot("--help").out == flyannot("").err
 
 
@@ -125,7 +125,7 @@ def test_the_page_names_pictures_without_an_embryo(flyannot, chain, tmp_path, mo
         Picture.new("L", (320, 128), 255).save(f"pictures/white{i}.png")
     said = flyannot("annotate blastoderm pictures -o terms.h5 --page", code=3)
     reason = "no embryo found: nothing stands out from the background"
-    assert "7 images were skipped" in said.err and Path("failures.csv").read_text().count(reason) == 7
+    assert f"refused: {reason} (7)" in said.err and Path("terms-pictures.csv").read_text().count(reason) == 7
     page = Path("terms.html").read_text(encoding="utf-8")
     banner = "7 pictures were skipped and have no terms: white0.png (no embryo found: nothing stands out"
     assert banner in page and "and 2 more under How it was made" in page and "white6.png" in page
@@ -135,23 +135,24 @@ def test_the_page_names_pictures_without_an_embryo(flyannot, chain, tmp_path, mo
 
 
 def test_unreadable_images_are_listed_and_asked_for_again(flyannot, own_chain):
-    """The exit code is 3 each time; the row in the table goes once the image is repaired."""
+    """The exit code is 3 each time; the fate in the table changes once the image is repaired."""
     broken = next((own_chain.embryos / "images").glob("*.png"))
-    good, table = broken.read_bytes(), own_chain.folder / "failures.csv"
+    good = broken.read_bytes()
     names = own_chain.words
     broken.write_bytes(good[:300])
     lines = ("extract E -o X --stride-px 16 --force --jobs 1", "annotate M E -o P --force --jobs 1")
     for line in lines * 2:
-        assert "1 image was skipped; the reasons are in" in flyannot(line, **names, code=3).err
-    rows = rows_of_csv(table)
-    assert [row["output"] for row in rows] == ["descriptors.h5", "predictions.h5"]
-    assert all(row["image"] == f"images/{broken.name}" and "damaged" in row["reason"] for row in rows)
-    assert not any("Fix:" in row["reason"] or "\n" in row["reason"] for row in rows)
+        assert ", 1 not read\n" in flyannot(line, **names, code=3).err
+    tables = [own_chain.folder / f"{kind}-pictures.csv" for kind in ("descriptors", "predictions")]
+    for table in tables:
+        (row,) = (row for row in rows_of_csv(table) if row["fate"] == "not read")
+        assert row["image"] == f"images/{broken.name}" and "damaged" in row["reason"]
+        assert not any("Fix:" in row["reason"] or "\n" in row["reason"] for row in rows_of_csv(table))
     assert "skipped  images/" in flyannot("show X", **names).out
     broken.write_bytes(good)
     for line in lines:
         flyannot(line, **names, code=0)
-    assert not table.exists()
+    assert not any("not read" in table.read_text() for table in tables)
 
 
 def test_odd_names_of_images_are_listed_and_stay_inside(flyannot, chain, tmp_path):
@@ -165,11 +166,11 @@ def test_odd_names_of_images_are_listed_and_stay_inside(flyannot, chain, tmp_pat
     for _ in range(2):
         names = {"M": chain.model, "F": folder, "O": tmp_path / "p.h5"}
         said = flyannot("annotate M F --stage-range 4-6 -o O --jobs 1", **names)
-        assert said.code == 3 and "6 images were skipped" in said.err
+        assert said.code == 3 and ", 6 not read\n" in said.err
     found = {row["image"] for row in rows_of_csv(tmp_path / "p.csv")}
     assert found == {"'-o.png", "'=1+1.png", 'quo"te.png', "line\\nbreak.png", "caf\\xe9.png", "é.png"}
     assert sorted(p.name for p in tmp_path.iterdir()) == [
-        *("failures.csv", "odd", "p-pictures.h5", "p.csv", "p.h5")
+        *("odd", "p-pictures.csv", "p-pictures.h5", "p.csv", "p.h5")
     ]
 
 

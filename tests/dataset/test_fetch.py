@@ -22,7 +22,7 @@ from flyannot.pipeline.commands.fetch import fetch_bdgp
 from flyannot.pipeline.engine.task import Execution
 from flyannot.pipeline.options import FetchOptions
 from tests.images.picture_files import encoded
-from tests.small_embryos import rows_of_csv
+from tests.small_embryos import list_faults, rows_of_csv
 
 QUICK = RetryPolicy(pause_s=0.0, tries=4, backoff_s=0.01, longest_wait_s=60.0, silence_s=2.5)
 
@@ -93,7 +93,7 @@ def test_a_misbehaving_server_loses_no_file_and_makes_none_wrong(server, tmp_pat
     for name in healed:  # where redirects_once leads
         server.files[place_of(name) + "?moved"] = server.files[place_of(name)]
     outcome = fetch(server, tmp_path)
-    failures = dict(outcome.failures)
+    failures = list_faults(outcome.fates)
     assert set(failures) == set(hopeless)
     for name, (_, reason) in hopeless.items():
         assert reason in failures[name] and not (tmp_path / name).exists()
@@ -104,7 +104,7 @@ def test_a_misbehaving_server_loses_no_file_and_makes_none_wrong(server, tmp_pat
 
     server.requests.clear()
     server.oddities.clear()
-    assert fetch(server, tmp_path).failures == ()  # the server is repaired: only what is missing is asked for
+    assert not list_faults(fetch(server, tmp_path).fates)  # only what is missing is asked for
     asked = {path for method, path, _ in server.requests if method == "GET"}
     assert asked == {place_of(name) for name in failures}
     assert all(is_right(server, tmp_path, name) for name in names)
@@ -132,7 +132,7 @@ def test_a_run_that_is_ended_by_a_signal_is_continued_and_loses_nothing(server, 
     assert run.returncode == code
     server.oddities.clear()
     server.requests.clear()
-    assert fetch(server, tmp_path / "out").failures == ()
+    assert not list_faults(fetch(server, tmp_path / "out").fates)
     assert not any(server.asked(place_of(name)) for name in names[:4])
     assert all(is_right(server, tmp_path / "out", name) for name in names)
     assert leftovers(tmp_path / "out") == []
@@ -148,7 +148,7 @@ def test_names_that_leave_the_folder_are_listed_and_never_asked_for(server, tmp_
     names = serve(server, 2, more=more)
     folder = tmp_path / "a" / "b"
     outcome = fetch(server, folder)
-    assert {name for name, _ in outcome.failures} == set(EVIL)
+    assert set(list_faults(outcome.fates)) == set(EVIL)
     assert {path for _, path, _ in server.requests if "image_storage" in path} == {place_of(n) for n in names}
     files = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     tables = {"insitu_annot.csv.gz", "insitu_images.csv.gz"}
@@ -162,7 +162,7 @@ def test_an_image_that_is_named_like_a_folder_costs_nothing_but_itself(server, t
     names = serve(server, 4, more=more)
     for name in nested:
         server.files[place_of(name)] = jpeg(7)
-    failures = dict(fetch(server, tmp_path).failures)
+    failures = list_faults(fetch(server, tmp_path).fates)
     assert all(is_right(server, tmp_path, name) for name in names)
     assert len(failures) == 1 and set(failures) < set(nested), failures
     assert not leftovers(tmp_path)
@@ -176,7 +176,7 @@ def test_a_table_that_is_none_ends_the_run_and_is_not_kept(server, tmp_path, odd
         fetch(server, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == []
     server.oddities.clear()
-    assert fetch(server, tmp_path).failures == ()
+    assert not list_faults(fetch(server, tmp_path).fates)
 
 
 def test_nobody_there_is_said_at_once(server, tmp_path):
@@ -230,7 +230,7 @@ def test_the_command_fetches_and_lists_what_cannot_be_had(server, tmp_path, flya
     assert "6 images of 1 gene, 6 of them to fetch" in said.out
     assert not any(map(server.asked, map(place_of, names)))
     said = flyannot(line, **named)
-    assert said.code == 3 and "insitu5.jpe" in (out / "failures.csv").read_text()
+    assert said.code == 3 and "insitu5.jpe,,,,missing," in (out / "pictures.csv").read_text()
     (tmp_path / "genes.txt").write_text("Dl\n\ndl\n")
     said = flyannot(f"{line} --genes @{tmp_path}/genes.txt", **named)
     assert said.code == 2 and 'no gene "dl"' in said.err
@@ -257,8 +257,8 @@ def test_images_are_fetched_imported_and_run(server, chain, tmp_path, flyannot):
         server.files[f"/insitu-mysql-dump/insitu_{name}.csv.gz"] = gzip.compress(text.encode())
     named = {"F": tmp_path / "files", "D": tmp_path / "embryos", "OUT": tmp_path / "out", "URL": server.url}
     flyannot("fetch bdgp -o F --thumbnails --pause 0 --base-url URL", **named, code=3)
-    failures = (named["F"] / "failures.csv").read_text()
-    assert f"insitu{len(rows) - 1}.jpe,answer 404" in failures
+    fates = (named["F"] / "pictures.csv").read_text()
+    assert f"insitu{len(rows) - 1}.jpe,,,,missing,answer 404" in fates and fates.count("missing") == 1
     flyannot("import bdgp F -o D", **named, code=0)
     small = "extract.stride-px=32 learn-dict.n-atoms=8 train.min-groups=2 evaluate.folds=2 run.jobs=1"
     settings = " --set ".join(["", *small.split()])

@@ -1,7 +1,6 @@
 """Folders of pictures: every file is taken, or counted by its kind."""
 
 import errno
-import hashlib
 import os
 import re
 import shutil
@@ -12,10 +11,10 @@ import pytest
 from PIL import Image
 
 from flyannot.base.errors import InputError
+from flyannot.base.fates import PictureFate
 from flyannot.dataset.images import read_folder
 from flyannot.dataset.picture_folder import _TAKE_THEM, list_pictures
-from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
-from flyannot.pipeline.engine.images import image_columns
+from flyannot.pipeline.engine.fates import judge_repeated
 
 FORMATS = {"webp": "WEBP", "png": "PNG", "jpg": "JPEG", "bmp": "BMP", "tif": "TIFF", "gif": "GIF"}
 NOT_TAKEN = {
@@ -108,28 +107,15 @@ def test_a_folder_that_cannot_be_read_is_refused_and_one_below_is_left_out(tmp_p
         list_pictures(closed)
 
 
-def test_the_same_picture_under_two_genes_is_named(images_csv, tmp_path, caplog):
-    """One gene may have a picture twice, and equal sizes are not equal pictures."""
-    from flyannot.dataset.folder import read_images
-
-    pixels = {"a.png": 10, "b.png": 10, "c.png": 10, "other.png": 11}
-    for name, grey in pixels.items():
-        save(tmp_path / name, grey=grey)
-    rows = "a.png,Dl,4-6\nb.png,twi,7-8\nc.png,Dl,4-6\nother.png,sna,4-6\ngone.png,sna,4-6\n"
-    images = read_images(images_csv(f"image,gene,stage_range\n{rows}"))
-    caplog.clear()
-    digests = {image.name: hashlib.sha256(image.path.read_bytes()).hexdigest() for image in images[:4]}
-    columns = image_columns(images) | {"picture_digest": [digests.get(i.name, i.name) for i in images]}
-    warn_of_repeated_pictures(tmp_path, columns)
-    (said,) = caplog.messages
-    assert (
-        "1 picture is there several times, for different genes: a.png (Dl), b.png (twi), c.png (Dl);" in said
-    )
-    caplog.clear()
-    of_one_gene = [i for i, image in enumerate(images) if image.gene == "Dl"]
-    some = {name: [values[i] for i in of_one_gene] for name, values in columns.items()}
-    warn_of_repeated_pictures(tmp_path, some)
-    assert not caplog.messages
+def test_the_same_picture_under_two_genes_is_warned():
+    """One gene may have a picture twice, and a picture that cannot be opened has the digest of none."""
+    names = ["a.png", "b.png", "c.png", "twice.png", "twice2.png", "other.png"]
+    genes = ["Dl", "twi", "Dl", "sna", "sna", "sna"]
+    digests = ["1", "1", "1", "2", "2", "3"]
+    columns = {"image": names, "gene": genes, "fbgn": [""] * 6, "picture_digest": digests}
+    fates = judge_repeated([PictureFate(name) for name in names], [columns])
+    assert [fate.image for fate in fates if fate.fate == "warned"] == ["a.png", "b.png", "c.png"]
+    assert "a.png; b.png; c.png" in fates[1].reason
 
 
 @pytest.fixture
@@ -146,15 +132,15 @@ def pictures(desk):
 
 def test_check_counts_the_pictures_of_a_folder_and_names_bad_ones(flyannot, pictures):
     said = flyannot("check mine", code=0)
-    assert "2 pictures; 2 can be used" in said.out
+    assert "2 pictures: 2 used" in said.out
     assert "left out: 1 TXT, 1 folder (to take pictures in folders: --recursive, " in said.err
     (pictures / "bad.png").write_text("text")
     Image.fromarray(np.full((128, 320), 255, np.uint8)).save(pictures / "blank.png")
-    said = flyannot("check mine --recursive", code=2)
-    assert "5 pictures; 4 can be used" in said.out
-    assert "blank.png: annotate gives it no terms (no embryo found: blank)" in said.out
-    assert "bad.png: not a picture" in said.err
-    assert "1 picture is there several times, for different genes: below/e2.png, e0.PNG" in said.err
+    said = flyannot("check mine --recursive", code=3)
+    assert "5 pictures: 1 used, 2 warned, 1 refused, 1 not read" in said.out
+    assert "blank.png: refused: no embryo found: blank" in said.out
+    assert "bad.png: not read: not a picture" in said.out
+    assert "the same picture has another gene: below/e2.png; e0.PNG" in said.out
     flyannot("check gone", code=2)
 
 
@@ -163,12 +149,13 @@ def test_check_names_pictures_that_the_table_does_not(flyannot, pictures):
     (pictures / "images.csv").write_text("image,gene,stage_range\ne1,Dl,4-6\nbad.png,Dl,4-6\n")
     (pictures / "bad.png").write_text("text")
     (pictures / "e1_s.png").touch()
-    said = flyannot("check mine", code=2)
+    said = flyannot("check mine", code=3)
     assert (
-        "pictures that images.csv does not name: 2 (below/e2.png, e0.PNG)\n2 pictures; 1 can be" in said.out
+        "4 pictures: 1 used, 1 not read, 2 not named\n" in said.out
+        and "below/e2.png: not named: " in said.out
     )
     assert "left out: 1 TXT, 1 thumbnail (_s) beside its picture\n" in said.err
-    assert "bad.png: not a picture" in said.err
+    assert "bad.png: not read: not a picture" in said.out
 
 
 @pytest.mark.parametrize(
@@ -180,7 +167,7 @@ def test_check_names_pictures_that_the_table_does_not(flyannot, pictures):
         ("images.xls", "old workbook", True),
         ("Images.ods", "PK", True),
         ("sizes.csv", "image,mm\nother.png,3", False),
-        ("failures.csv", "step,image\nextract,e0.PNG", False),
+        ("pictures.csv", "image,fate\ne0.PNG,used", False),
     ],
 )
 def test_a_table_that_names_the_pictures_is_never_passed_over_in_silence(
@@ -210,5 +197,5 @@ def test_a_command_names_what_it_leaves_out_and_takes_all_if_asked(flyannot, pic
 
 def test_a_picture_whose_row_has_no_stage_range_is_named_by_the_table(flyannot, pictures):
     (pictures / "images.csv").write_text("image,gene,stage_range\ne1,Dl,4-6\ne0.PNG,twi,\n")
-    said = flyannot("check mine", code=0)
-    assert "does not name: 1 (below/" in said.out and "1 picture has no stage range: e0.PNG" in said.err
+    said = flyannot("check mine", code=3)
+    assert "below/e2.png: not named" in said.out and "e0.PNG: refused: no stage range in its row" in said.out

@@ -182,14 +182,14 @@ def test_a_row_whose_cell_is_no_name_is_left_out_and_named(images_csv, said, cel
     images = read_images(path, unknown_stage="7-8")
     assert [(image.gene, image.stage_range) for image in images] == [("Dl", "4-6"), ("eve", "7-8")]
     assert images[0].view == "" and any(f'line 2, column "view": "{cell}"' in m for m in caplog.messages)
-    assert any(f'a cell is not a name: line 3, column "gene": "{cell}"' in m for m in caplog.messages)
+    assert any(f'left out: line 3, column "gene": "{cell}" is no name' in m for m in caplog.messages)
     messages, terms = said(f"x,4-6,{cell}\nx,4-6,gap\n{cell},4-6,gap\n")
     assert (
         terms == {"gap"} and 'line 2, column "term"' in messages[0] and 'line 4, column "gene"' in messages[0]
     )
-    with pytest.raises(InputError, match="no row can be used.*line 2"):
+    with pytest.raises(InputError, match=r'line 2, column "term": ".*" is no name'):
         said(f"x,4-6,{cell}\n")
-    assert not any("left out" in message for message in caplog.messages)
+    assert not any("rows are left out" in message for message in caplog.messages)
 
 
 def test_html_entities_in_names_are_read_as_characters(images_csv, said):
@@ -201,17 +201,22 @@ def test_html_entities_in_names_are_read_as_characters(images_csv, said):
 def test_a_table_of_images_without_stage_ranges_leaves_them_unknown(images_csv, caplog):
     path = images_csv("image,gene\na.png,Dl\n")
     assert [image.stage_range for image in read_images(path, unknown_stage="4-6")] == ["4-6"]
-    with pytest.raises(InputError, match=r"no stage range in line 2 \(a.png\)") as caught:
+    with pytest.raises(InputError, match='line 2, column "stage_range": no stage range') as caught:
         read_images(path)
     assert "--guess-stages" in caught.value.fix
     with pytest.raises(InputError, match='"stage" may be "stage_range"'):
         read_images(images_csv("image,gene,stage\na.png,Dl,5\n"), unknown_stage="4-6")
     caplog.set_level("INFO", "flyannot")
-    path = images_csv("image,gene,stage_range\na.png,Dl,\nb.png,Dl,?\nknown.png,x,4-6\n")
-    assert [image.stage_range for image in read_images(path, unknown_stage="7-8")] == ["7-8", "7-8", "4-6"]
+    path = images_csv("image,gene,stage_range\na.png,Dl,\nb.png,Dl,?\nknown.png,x,4-6\ntoo.png,x,4-6\n")
+    assert [image.stage_range for image in read_images(path, unknown_stage="7-8")] == [
+        "7-8",
+        "7-8",
+        "4-6",
+        "4-6",
+    ]
     assert "rows without a stage range are taken as 7-8" in caplog.text
-    assert [image.name for image in read_images(path)] == ["known.png"]
-    assert "2 rows have no stage range, and are left out: line 2" in caplog.text
+    assert [image.name for image in read_images(path)] == ["known.png", "too.png"]
+    assert '2 rows are at fault, and left out: line 2, column "stage_range": no stage' in caplog.text
 
 
 def test_another_format_of_a_table_is_named(tmp_path, images_csv, caplog):

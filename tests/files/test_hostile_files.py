@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flyannot.base.errors import DataError, FlyannotError
+from flyannot.base.fates import PictureFate
 from flyannot.files.hdf5.description import describe_file
 from flyannot.files.hdf5.header import Header, content_digest
 from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
@@ -136,7 +137,7 @@ def test_what_is_bulky_is_checked_image_by_image_and_not_before(path, kind, name
 
 def test_a_long_list_of_failures_is_checked_too(path, rng, trials):
     """HDF5 stores an attribute of more than 64 KB without a checksum."""
-    failures = tuple((f"image {i}.png", "damaged or cut short " * 5) for i in range(1000))
+    failures = tuple(PictureFate(f"image {i}.png", reason="damaged or cut short " * 5) for i in range(1000))
     with create_stored_file(path, Header("predictions", {}, {}, failures=failures)):
         pass
     stored = open_stored_file(path)

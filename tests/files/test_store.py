@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from flyannot.base.errors import DataError, InputError, WriteError
+from flyannot.base.fates import PictureFate
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.encode.pooling import PooledFeatures
 from flyannot.files.hdf5 import model, reading
@@ -149,7 +150,9 @@ def fill(file, kind, rng, stage_range="4-6"):
 
 
 def header(kind, **changes):
-    return Header(kind, OPTIONS | changes, {"descriptors": ["ab" * 32]}, 3, (("x.png", "cut short"),))
+    return Header(
+        kind, OPTIONS | changes, {"descriptors": ["ab" * 32]}, 3, (PictureFate("x.png", reason="cut short"),)
+    )
 
 
 def write(path, kind, seed=0, stage_ranges=("4-6", "11-12"), **changes):
@@ -280,7 +283,7 @@ def test_headers_come_back_as_they_were(tmp_path):
     stored = open_stored_file(tmp_path / "f.h5")
     assert (stored.kind, stored.options, stored.seed) == ("features", OPTIONS, 3)
     assert stored.inputs == {"descriptors": ["ab" * 32]}
-    assert stored.failures == (("x.png", "cut short"),)
+    assert stored.failures == (PictureFate("x.png", reason="cut short"),)
     assert stored.stage_ranges == ("4-6", "11-12")  # in the order of development, not of the alphabet
     with pytest.raises(DataError, match="was replaced"):
         open_stored_file(tmp_path / "f.h5", digest="0" * 64)

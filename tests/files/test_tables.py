@@ -180,7 +180,7 @@ def test_cells_without_a_value_are_named_in_a_workbook(tmp_path, caplog):
     error = "#N/A"
     workbook(path, ["image", "gene", "stage_range"], ["a.png", "Dl", "4-6"], ["b.png", error, "4-6"])
     assert [image.gene for image in read_images(path)] == ["Dl"]
-    assert 'left out, because a cell is not a name: line 3, column "gene": "#N/A"' in caplog.messages[-2]
+    assert 'left out: line 3, column "gene": "#N/A" is no name' in caplog.messages[-1]
 
 
 def test_a_damaged_workbook_is_read_whole_or_refused_in_clear_words(tmp_path, rng, trials):

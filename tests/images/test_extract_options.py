@@ -1,7 +1,6 @@
 """Tests of the stain, of small and registered images, and of photographs of embryos, in every step."""
 
 import json
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import h5py
@@ -21,14 +20,15 @@ from flyannot.images.embryo import read_grey
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions
 from flyannot.images.shown import encode_jpeg
+from flyannot.pipeline.engine.fates import list_stored_fates
 from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.engine.step import StepRequest
 from flyannot.pipeline.options import Selection
-from flyannot.pipeline.steps.extract import build_task, summarise_warnings
+from flyannot.pipeline.steps.extract import build_task
 from flyannot.pipeline.steps.pool import pool_images_task, pool_task
 from flyannot.results.explain import explain
 from tests.images.picture_files import luma, view
-from tests.small_embryos import POOL, Chain, make, make_files, rows_of_csv
+from tests.small_embryos import POOL, Chain, list_faults, make, make_files, rows_of_csv
 
 AXIS = ExtractOptions(register="axis", stride_px=16)
 LINES = {
@@ -184,14 +184,6 @@ def test_patches_are_close_only_if_no_stage_range_has_ten_thousand_of_them(n, px
     assert build_task(request).use.extract.stride_px == px
 
 
-@pytest.mark.parametrize(("n", "more"), [(5, ""), (6, " and 1 more")])
-def test_five_images_with_a_warning_are_named_and_the_others_counted(n, more):
-    columns = {"image": [f"{i}.png" for i in range(n)], "quality_warnings": n * ["small: 9 x 9 px"]}
-    stored = SimpleNamespace(stage_ranges=("4-6",), read_array=lambda s, name: columns[name])
-    named = ", ".join(f"{i}.png (9 x 9 px)" for i in range(5))
-    assert summarise_warnings(stored) == [f"check: small, {n} images: {named}{more}"]
-
-
 @only["half"]
 def test_annotating_pictures_is_annotating_the_features_of_the_chain(made, flyannot, tmp_path):
     flyannot("annotate M F -o O", **made.chain.words, O=tmp_path / "p.h5", code=0)
@@ -207,8 +199,8 @@ def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(made):
     found = view(blank.path, AXIS)
     np.testing.assert_array_equal(found.grey, read_grey(blank.path))
     assert format_warnings(found.warnings) == "blank, not registered: nothing stands out from the background"
-    assert f"check: blank, 1 image: {blank.name}\n" in made.summary
-    assert f"check: not registered, 1 image: {blank.name} (nothing stands out" in made.summary
+    (fate,) = (fate for fate in list_stored_fates(made.chain.descriptors) if fate.image == blank.name)
+    assert fate.reason == "blank, not registered: nothing stands out from the background"
     for path in (made.chain.descriptors, made.chain.features):
         stored = open_stored_file(path)
         said = dict(zip(stored.read_array("4-6", "image"), stored.read_array("4-6", "quality_warnings")))
@@ -216,7 +208,7 @@ def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(made):
     stored = open_stored_file(made.chain.predictions)
     assert blank.name not in stored.read_array("4-6", "image")
     why = "no embryo found: nothing stands out from the background"
-    assert stored.failures == ((blank.name, why),)
+    assert list_faults(stored.failures) == {blank.name: why}
 
 
 @only["axis"]

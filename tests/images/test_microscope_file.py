@@ -23,6 +23,7 @@ from flyannot.images.address import (
 from flyannot.images.embryo import read_picture
 from flyannot.images.unreadable import UnusableImage
 from tests.images.picture_files import embryo
+from tests.small_embryos import rows_of_csv
 
 CHANNELS = ("DAPI", "EGFP", "brightfield")
 
@@ -252,7 +253,7 @@ def stacks(tmp_path):
 def test_extract_refuses_what_is_ambiguous_and_takes_the_plane_that_is_named(flyannot, stacks, tmp_path):
     said = flyannot("extract S -o O", S=stacks, O=tmp_path / "d.h5")
     assert said.code == 2 and said.err.count("Error:") == 1 and said.err.count("Fix:") == 1
-    assert "slide.czi: it contains several pictures: 2 scenes" in said.err
+    assert "slide.czi#scene=1: it contains several pictures: 2 scenes" in said.err
     assert "2 channels (1 DAPI, 2 brightfield)" in said.err
     assert "--plane channel=1, or for this file alone slide.czi#channel=1" in said.err
     said = flyannot("extract S -o O --plane channel=2", S=stacks, O=tmp_path / "d.h5", code=0)
@@ -270,8 +271,9 @@ def test_one_ambiguous_file_among_others_is_listed_with_the_remedy(flyannot, sta
     table = stacks / "images.csv"
     table.write_text("image,gene,stage_range\nplain.png,a,4-6\nstack.ome.tif,b,4-6\n")
     flyannot("extract S -o O", S=stacks, O=tmp_path / "d.h5", code=3)
-    listed = (tmp_path / "failures.csv").read_text()
-    assert "2 z planes, 2 channels (1 DAPI, 2 EGFP); fix: choose one, such as --plane z=1" in listed
+    (listed,) = (row for row in rows_of_csv(tmp_path / "d-pictures.csv") if row["fate"] == "not read")
+    assert "2 z planes, 2 channels (1 DAPI, 2 EGFP)" in listed["reason"]
+    assert "choose one, such as --plane z=1" in listed["advice"]
 
 
 @pytest.mark.parametrize("wrong", ["depth=2", "z", "z=", "=3", "z=1 --plane z=2"])

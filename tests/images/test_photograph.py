@@ -139,9 +139,10 @@ def test_what_is_cut_by_the_border_or_touches_another_or_is_not_there_is_named(f
     assert said.code == 3, said.err
     stored = open_stored_file(tmp_path / "d.h5")
     assert stored.read_array("4-6", "image") == ["photo.png#1", "photo.png#2"]
-    blank, cut, touching = rows_of_csv(tmp_path / "failures.csv")
+    rows = rows_of_csv(tmp_path / "d-pictures.csv")
+    blank, cut, touching = (row for row in rows if row["fate"] == "refused")
     assert [row["image"] for row in (blank, cut, touching)] == ["blank.png", "photo.png#3", "photo.png#4"]
-    assert "no embryo found: nothing stands out from the background" in blank["reason"]
+    assert "nothing stands out from the background" in blank["reason"]
     assert "cut by the border of the photograph, around x=8" in cut["reason"]
     assert "touch each other" in touching["reason"]
     assert {row["gene"] for row in (cut, touching)} == {"eve"}

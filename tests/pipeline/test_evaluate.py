@@ -20,7 +20,7 @@ from flyannot.terms.group_outcomes import format_scores_json, read_scores
 from flyannot.terms.metrics import AGREEMENT, LEAST_GENES
 from flyannot.terms.options import TrainOptions
 from tests.files.test_hostile_files import flipped
-from tests.small_embryos import CLASSIFY, STAGE_RANGES, make
+from tests.small_embryos import CLASSIFY, STAGE_RANGES, list_faults, make
 
 CONFIDENCE = {"auc_interval", "brier", "ece"}
 METRICS = {"auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1"}
@@ -130,7 +130,7 @@ def test_a_stage_range_without_a_trainable_term_is_told_and_the_other_is_trained
     own_chain.annotations.write_text("\n".join(r for r in rows if ",11-12," not in r) + "\n")
     assert "11-12: 0 terms" in make(own_chain.task("model"), force=True).summary
     outcome = make(own_chain.task("predictions"), force=True)
-    assert not outcome.failures and "11-12" not in outcome.summary
+    assert not list_faults(outcome.fates) and "11-12" not in outcome.summary
 
 
 def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng, trials):

@@ -11,6 +11,7 @@ from flyannot.dataset.bdgp_site import FILES
 from flyannot.dataset.download import DownloadFailed, RetryPolicy
 from flyannot.pipeline.commands import fetch
 from flyannot.pipeline.options import FetchOptions
+from tests.small_embryos import list_faults
 
 POLICY = RetryPolicy(pause_s=1.5)
 
@@ -41,7 +42,7 @@ def fetched(folder, images, *, there=(), dry_run=False, **options):
 def test_what_is_there_is_not_asked_for_and_what_fails_is_listed(tmp_path):
     outcome, answers, told = fetched(tmp_path, ["a", "x2", "b", "x1", "c"], there=["b"])
     assert outcome.made and outcome.summary == "3 of 5 images are there, 2 of them new"
-    assert outcome.failures == (("evil", "no name"), ("x1", "x1 failed"), ("x2", "x2 failed"))
+    assert list_faults(outcome.fates) == {"evil": "no name", "x1": "x1 failed", "x2": "x2 failed"}
     assert answers.asked == ["a", "x2", "x1", "c"]
     assert told == [(n, 4, "image") for n in (1, 2, 3, 4)]
 
@@ -63,7 +64,7 @@ def test_a_dry_run_tells_what_there_is_to_fetch_and_how_long_it_takes_at_least(t
 def test_a_site_is_down_after_eight_images_in_a_row_without_an_answer(tmp_path):
     seven = [f"s{number}" for number in range(7)]
     outcome, _, _ = fetched(tmp_path, [*seven, "x", *(f"{name}b" for name in seven), "a"])
-    assert len(outcome.failures) == 1 + 15, "an answer between them counts, also a bad one"
+    assert len(list_faults(outcome.fates)) == 1 + 15, "an answer between them counts, also a bad one"
     with pytest.raises(FlyannotError, match="no answer for 8 images in a row: s.* failed") as caught:
         fetched(tmp_path, ["c", *seven, "s8", "b"])
     assert "continues" in caught.value.fix

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
-from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.folder import read_annotations
 from flyannot.files.hdf5.descriptors import count_patches
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline import options
@@ -117,20 +116,6 @@ def test_a_dictionary_is_learned_from_enough_patches(flyannot, chain, desk, monk
         stored = open_stored_file(Path("d.h5"))
         most = read_options(stored, options.LearnOptions).max_patches
         assert most == (400 if given == "descriptors.h5" else "all")
-
-
-def test_images_that_the_page_does_not_show_are_listed_with_the_reason(flyannot, own_chain, monkeypatch):
-    monkeypatch.chdir(own_chain.folder)
-    table = own_chain.embryos / "images.csv"
-    first = read_images(own_chain.embryos)[0]
-    Image.open(first.path).save(own_chain.embryos / "new.png")
-    table.write_text(
-        table.read_text() + table.read_text().splitlines()[1].replace(first.name, "new.png") + "\n"
-    )
-    flyannot("report . --data-set embryos -o page.html", code=0)
-    page = Path("page.html").read_text()
-    assert "images.csv: new.png: not among the images of this run" in page
-    assert f"images.csv: {first.name}" not in page
 
 
 @pytest.mark.filterwarnings("error")

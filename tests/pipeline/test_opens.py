@@ -76,7 +76,7 @@ def test_a_run_that_guesses_stage_ranges_opens_each_picture_once(opens, photogra
     [
         "annotate blastoderm photographs --stage-range 4-6 -o t.h5 --page",
         "annotate blastoderm photographs --guess-stages -o t.h5 --page",
-        "check photographs --stages",
+        "check photographs",
         "explain blastoderm photographs --stage-range 4-6 -o why",
     ],
 )

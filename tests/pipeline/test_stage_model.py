@@ -99,14 +99,15 @@ def test_a_picture_without_a_guess_is_skipped_with_its_reason_and_named_on_the_p
     Picture.new("L", (320, 128), 255).save(tmp_path / "blank.png")
     (tmp_path / "broken.bmp").write_bytes(b"BM")
     out = tmp_path / "out" / "t.h5"
-    why = {"blank.png": "no embryo found", "broken.bmp": "cannot read the picture"}
+    why = {"blank.png": "no embryo found", "broken.bmp": "not a picture"}
     looks = {i.stage_range: rated(i).guess_stage_range() for i in photographs}
     why |= {f"{s}.bmp": f"it looks like {looks[s]}, which is left out" for s in looks if looks[s] != "4-6"}
     for state in ("wrote", "up to date:"):
         said = flyannot("annotate blastoderm F -o O --guess-stages --page", F=tmp_path, O=out, code=3).err
         assert f"{state} {out}" in said
-        with open(out.with_name("failures.csv"), newline="") as file:
-            skipped = {row["image"]: row["reason"] for row in csv.DictReader(file)}
+        with open(out.with_name("t-pictures.csv"), newline="") as file:
+            rows = [row for row in csv.DictReader(file) if row["fate"] not in ("used", "warned")]
+        skipped = {row["image"]: row["reason"] for row in rows}
         assert skipped.keys() == why.keys() and all(why[name] in text for name, text in skipped.items())
     page = out.with_suffix(".html").read_text()
     assert all(name in page for name in why)
@@ -117,7 +118,7 @@ def test_a_run_guesses_too_and_its_page_shows_all_pictures(photographs, tmp_path
     out = tmp_path / "run"
     said = flyannot("run --data-set F -o O --set select.guess-stages=true", F=folder, O=out, code=0).err
     assert "wrote" in said.partition("[annotate]")[2].partition("4-6: 1 group")[0]
-    assert "7-8: 1 image was left out, because the model has no term" in said
+    assert "  left out: it is not of stage range 4-6 (" in said
     page = (out / "report.html").read_text()
     assert page.count("data:image/jpeg") >= len(photographs) and "missing" not in page.partition("<script")[0]
     stored = open_stored_file(out / "features.h5")
@@ -129,8 +130,8 @@ def test_a_wrong_stage_range_is_named_by_check_and_by_annotate(photographs, tmp_
     late = [i for i in photographs if i.stage_range in ("7-8", "13-16")]
     folder = write_table(tmp_path / "set", late, "4-6")
     out = tmp_path / "terms.h5"
-    listed = flyannot("check F --stages", F=folder, code=0).out
-    assert "2 pictures look like another stage range" in listed and f"4-6, {LOOKS_LIKE}: 13-16" in listed
+    listed = flyannot("check F", F=folder, code=0).out
+    assert f"{LOOKS_LIKE} (2)" in listed and f"{LOOKS_LIKE}: 13-16" in listed
     flyannot("annotate blastoderm F -o O --page", F=folder, O=out, code=0)
     assert "2 of 2 pictures look like another stage range" in out.with_suffix(".html").read_text()
     with open(out.with_suffix(".csv"), newline="") as file:
@@ -172,14 +173,16 @@ def test_check_says_what_pictures_without_a_stage_range_look_like(has_table, pho
     if has_table:
         rows = [{"image": path.name, "gene": "x", "stage_range": "?"} for path in sorted(folder.iterdir())]
         write_images_csv(folder / "images.csv", rows)
-    listed = flyannot("check F --stages", F=folder, code=2).out
+    listed = flyannot("check F", F=folder, code=3).out
+    said = "refused: no stage range in its row; fill in the column stage_range (" if has_table else "used: "
     for image in photographs[:2]:
-        assert f"{image.stage_range}.bmp: looks like {image.stage_range}" in listed
-    assert "broken.bmp: cannot be guessed" in listed and "another stage range" not in listed
+        assert f"{image.stage_range}.bmp: {said}looks like {image.stage_range}" in listed
+    assert "broken.bmp: not read: " in listed and "another stage range" not in listed
 
 
 def test_synthetic_pictures_are_not_rated(chain, flyannot, monkeypatch, tmp_path):
     monkeypatch.setattr(RatedEmbryo, "stage_odds", property(pytest.fail))
     monkeypatch.setattr(RatedEmbryo, "unevenness", property(pytest.fail))
-    assert check_picture(read_images(chain.embryos)[0], is_rated=True).error is None
+    fate, _ = check_picture(read_images(chain.embryos)[0], is_in_table=True)
+    assert fate.fate == "used"
     flyannot("annotate M F -o O", M=chain.model, F=chain.embryos, O=tmp_path / "p.h5", code=0)

@@ -160,7 +160,7 @@ def test_skipped_images_are_counted(flyannot, status, of_run):
     next((of_run.embryos / "images").glob("*.png")).write_bytes(b"")
     flyannot(f"{LINE} --force", code=3)
     found = status()["extract"]
-    assert (found["state"], found["why"]) == ("done", "1 image skipped: failures.csv")
+    assert (found["state"], found["why"]) == ("done", "1 image skipped: pictures.csv")
 
 
 def test_it_may_be_asked_for_at_any_moment_of_a_run(status, tmp_path):

@@ -4,7 +4,7 @@ import json
 
 import click
 
-from flyannot.base.text import escape_unprintable, pluralise
+from flyannot.base.text import escape_unprintable
 from flyannot.cli.shared.messages import Progress, log
 
 
@@ -35,27 +35,29 @@ def build_execution(force=False, run=None):
     return Execution(workers, force, Progress())
 
 
-def log_outcome(outcome, *, step=None, images=(), table=None):
-    """Log what a step did, write the table of skipped images, and return the exit code.
+def log_outcome(outcome, *, table=None):
+    """Log what a step did, and return the exit code. If it lists fates of pictures, write their table.
 
-    Parameters
-    ----------
-    outcome : Outcome of the step
-    step : str, name of the step; by default the name of the command
-    images : the processed images, as `record_failures` takes them
-    table : Path of the table of skipped images; by default failures.csv beside the output
+    outcome : Outcome of the step; table : Path of the table; by default NAME-pictures.csv beside the output
     """
-    from flyannot.cli.shared.exit_codes import SKIPPED
-    from flyannot.pipeline.engine.failures import NAME, record_failures
+    from flyannot.pipeline.engine.fates import fates_path
 
     state = "wrote" if outcome.made else "up to date:"
     log.info(
         "%s %s%s", state, outcome.path, f"\n{outcome.summary}" if outcome.made and outcome.summary else ""
     )
-    table = table or outcome.path.with_name(NAME)
-    record_failures(table, step or click.get_current_context().info_name, outcome, images)
-    if not outcome.failures:
-        return 0
-    skipped = pluralise(len(outcome.failures), "image was", "images were")
-    log.warning("%s skipped; the reasons are in %s", skipped, table)
-    return SKIPPED
+    return write_and_log_fates(table or fates_path(outcome.path), outcome.fates) if outcome.fates else 0
+
+
+def write_and_log_fates(table, fates):
+    """Write the table of the fates of pictures, log how many have each fate, and return the exit code.
+
+    table : Path; fates : list of PictureFate
+    """
+    from flyannot.cli.shared.exit_codes import SKIPPED
+    from flyannot.pipeline.engine.fates import format_counts, write_fates
+
+    write_fates(table, fates)
+    n_faults = sum(fate.is_fault for fate in fates)
+    (log.warning if n_faults else log.info)("%s\ntable: %s", format_counts(fates), table)
+    return SKIPPED if n_faults else 0

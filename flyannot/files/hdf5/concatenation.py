@@ -28,7 +28,7 @@ class PartContents:
     ----------
     path : Path of the file, which is closed
     kind : str, the kind of the file, such as "features"
-    failures : tuple of (image, reason) of the images that were left out
+    failures : tuple of PictureFate of the images that were left out
     inputs : dict, role of an input -> list of digests
     contents : dict, stage range -> dict, name of a dataset -> array or `DatasetLayout`. It is an array if the
         dataset has entries for each image, patch or group and is not in LARGE_DATASETS; otherwise it

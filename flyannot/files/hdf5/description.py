@@ -56,7 +56,7 @@ def format_skipped_images(stored):
 
     `stored` is an open `StoredFile`.
     """
-    return [f"skipped  {image}: {reason}" for image, reason in stored.failures]
+    return [f"skipped  {fate.image}: {fate.words}" for fate in stored.failures]
 
 
 def describe_file_as_json(path):
@@ -74,7 +74,7 @@ def describe_file_as_json(path):
         "inputs": stored.inputs,
         "options": stored.options,
         "seed": stored.seed,
-        "skipped": [{"image": image, "reason": reason} for image, reason in stored.failures],
+        "skipped": [fate._asdict() for fate in stored.failures],
         "stage_ranges": {s: dict(_shapes(stored.datasets(s))) for s in stored.stage_ranges},
     }
 

@@ -13,6 +13,7 @@ import numpy as np
 from h5py import h5a, h5o
 
 from flyannot.base.errors import DataError
+from flyannot.base.fates import PictureFate
 from flyannot.base.options import TextType
 from flyannot.base.schema import check_schema
 from flyannot.files.hdf5.layout import (
@@ -25,7 +26,7 @@ from flyannot.files.hdf5.layout import (
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND, FORMAT_VERSION, LARGE_DATASETS, SCHEMAS
 
 _USUAL_CHAIN = ("extract", "pool")  # files do not name this chain
-_JSON = {"options": {}, "inputs": {None: [TextType()]}, "failures": [[TextType()] * 2]}  # name -> schema
+_JSON = {"options": {}, "inputs": {None: [TextType()]}, "failures": [[TextType()] * 7]}  # name -> schema
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Header:
         descriptors or features, unless they are extract and pool
     inputs : dict, role of an input (descriptors, dictionary...) -> list of its digests
     seed : int, the seed of the random numbers; None if the step uses none
-    failures : tuple of (image, reason) of the images that were left out
+    failures : tuple of PictureFate of the images that were left out
     digest : str, the digest of a file that was read; "" for a file to be written
     version : str, the version of flyannot that wrote a file that was read; "" for a file to be written
     """
@@ -82,7 +83,7 @@ def read_header(h5, path, kind=None):
         options,
         values["inputs"],
         int(read_attribute(root, "seed")) if h5a.exists(root, b"seed") else None,
-        tuple(map(tuple, values["failures"])),
+        tuple(PictureFate(*texts) for texts in values["failures"]),
         _read_text_attribute(root, "digest"),
         _read_text_attribute(root, "flyannot_version"),
     )

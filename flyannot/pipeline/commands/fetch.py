@@ -6,12 +6,13 @@ from functools import partial
 from pathlib import Path
 
 from flyannot.base.errors import FlyannotError
+from flyannot.base.fates import MISSING, REFUSED, PictureFate, merge_fates
 from flyannot.base.text import pluralise
 from flyannot.dataset import bdgp_site
 from flyannot.dataset.bdgp_site import FILES, file_url
 from flyannot.dataset.download import Downloader, DownloadFailed, RetryPolicy, ServerBusy
 from flyannot.files.atomic_file import lock_output
-from flyannot.pipeline.engine.failures import NAME as FAILURES
+from flyannot.pipeline.engine.fates import NAME as FATES
 from flyannot.pipeline.engine.task import Outcome
 
 log = logging.getLogger("flyannot")
@@ -29,7 +30,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
 
     Returns
     -------
-    outcome : Outcome, with the images that could not be fetched as failures
+    outcome : Outcome, with the fates of all images
 
     Raises
     ------
@@ -43,7 +44,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     policy = policy or RetryPolicy(pause_s=options.pause)
     with closing(Downloader(policy)) as downloader:
         run = _Fetch(Path(folder), options, downloader, policy)
-        with lock_output(Path(folder) / FAILURES):  # the tables have locks of their own
+        with lock_output(Path(folder) / FATES):  # the tables have locks of their own
             return run.fetch(execution.progress, dry_run=dry_run)
 
 
@@ -57,7 +58,7 @@ class _Fetch:
         self._policy = policy
 
     def fetch(self, progress, *, dry_run):
-        """Download what is missing; returns the Outcome, with missing images as failures."""
+        """Download what is missing; returns the Outcome, with the fates of all images."""
         for kind, name in FILES.items():
             if self._options.refresh or not self._has(name):
                 self._get_table(kind)
@@ -73,7 +74,10 @@ class _Fetch:
         n_new = len(missing) - len(failures)
         wanted = pluralise(len(plan.images), "image is", "images are")
         summary = f"{n_there:,} of {wanted} there, {n_new:,} of them new"
-        return Outcome(table, True, summary, tuple(sorted(failures + plan.refused)))
+        fates = [PictureFate(name) for name in plan.images]
+        fates += [PictureFate(name, fate=MISSING, reason=why) for name, why in failures]
+        fates += [PictureFate(name, fate=REFUSED, reason=why) for name, why in plan.refused]
+        return Outcome(table, True, summary, merge_fates(fates))
 
     def _plan(self):
         """Return the images that the options choose from the dumps."""

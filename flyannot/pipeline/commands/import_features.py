@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from flyannot.base.fates import merge_fates
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import Image
@@ -18,6 +19,7 @@ from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.pictures import pictures_path, write_pictures
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.images.options import STRIDE_PX, ExtractOptions
+from flyannot.pipeline.engine.fates import list_stored_fates
 from flyannot.pipeline.engine.task import FileTask, Outcome
 from flyannot.pipeline.pictures.opened_pictures import PictureUse, read_rows
 
@@ -43,7 +45,7 @@ class ImportTask(FileTask):
     source : Path of an npz file, see `read_vectors`
     out : Path of the features file
     folder : Path of the folder with the pictures, which are stored beside the features; None for none
-        Pictures that cannot be read are failures of the Outcome, and their features are kept.
+        Pictures that cannot be read are among the fates of the Outcome; their features are kept.
 
     Raises
     ------
@@ -79,7 +81,10 @@ class ImportTask(FileTask):
                 write_features(file, s, columns, pooled, _NO_ATOMS)
                 images, each = pluralise(len(vectors), "image"), pluralise(vectors.shape[1], "feature")
                 lines.append(f"{s:>5}: {images}, {each} each")
-        return Outcome(self.path, True, "\n".join(lines), self._header.failures)
+        return Outcome(self.path, True, "\n".join(lines), self.list_fates())
+
+    def list_fates(self):
+        return merge_fates(list_stored_fates(self.path), self._header.failures) if self._has_pictures else []
 
     def write_beside(self):
         if not self._has_pictures:
@@ -97,7 +102,7 @@ class ImportTask(FileTask):
 def _read_pictures(read, folder):
     """Open the pictures of vectors once each.
 
-    Returns a dict, (stage range, name of an image) -> PictureRow, and a tuple of (name, reason) of failures.
+    Returns a dict, (stage range, name of an image) -> PictureRow, and a tuple of the PictureFates of others.
 
     read : dict, as `read_vectors` returns; folder : Path
     """

@@ -15,13 +15,20 @@ def read_selected_images(data_set, selection):
 
     A folder of pictures without a table gives every picture, each as a gene of its own. Their stage range is
     the selected one, if exactly one is selected. Stage ranges that are to be guessed are "".
+
+    Returns
+    -------
+    images : list of Image
+    fates : list of the PictureFates of all other pictures
     """
     find_table(data_set, IMAGES)  # refuses a folder whose table has another name or place
-    images = name_genes_by_file(read_chosen_images([data_set], selection))
-    return select_images(images, views=selection.view, stage_ranges=selection.stage_range)
+    fates = []
+    images = name_genes_by_file(read_chosen_images([data_set], selection, fates=fates))
+    chosen = {"views": selection.view, "stage_ranges": selection.stage_range, "fates": fates}
+    return select_images(images, **chosen), fates
 
 
-def read_chosen_images(paths, selection, otherwise=None):
+def read_chosen_images(paths, selection, otherwise=None, fates=None):
     """Return the images that the arguments of a command name.
 
     Images without a stage range get that of `Selection.unknown_stage`.
@@ -31,9 +38,11 @@ def read_chosen_images(paths, selection, otherwise=None):
     paths : as in `read_named_images`
     selection : Selection
     otherwise : stage range of pictures without a table, if the selection decides nothing; None if not known
+    fates : as in `read_images`
     """
     unknown = selection.unknown_stage
-    how = {"unknown_stage": unknown, "columns": selection.columns, "is_recursive": selection.recursive}
+    how = {"unknown_stage": unknown, "columns": selection.columns, "fates": fates}
+    how["is_recursive"] = selection.recursive
     return read_named_images(paths, otherwise if unknown is None else unknown, **how)
 
 
@@ -101,7 +110,7 @@ def describe_image_changes(images, stored):
         return name if name in names else photograph_name(name)
 
     before = {(s, name_in_table(name)) for s in stored.stage_ranges for name in stored.read_array(s, "image")}
-    skipped = {name_in_table(name) for name, _ in stored.failures}
+    skipped = {name_in_table(name) for name, *_ in stored.failures}
     guessed = {name: s for s, name in before}
     now = {
         (image.stage_range or guessed.get(image.name, ""), image.name)

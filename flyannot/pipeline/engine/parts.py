@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from flyannot.base.errors import DataError, LockedError
+from flyannot.base.fates import NoUsableImage
 from flyannot.base.text import pluralise
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.concatenation import create_joined_file, read_part_contents
@@ -24,7 +25,6 @@ from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.files.locks import exclusive_lock
 from flyannot.jobs.executor import map_ordered
-from flyannot.pipeline.engine.failures import no_usable_image
 
 IMAGES_PER_PART = 64
 
@@ -207,13 +207,13 @@ def create_part(part, failures=()):
 
     The file is not verified when it is finished, because its rows are verified in the joined file.
 
-    failures : list of (name of an image, reason)
+    failures : list of PictureFate
     """
     return create_stored_file(part.path, replace(part.header, failures=tuple(failures)), verified=False)
 
 
 def join_parts(out, header, parts, complete=None):
-    """Join the files of all parts into the output, remove them, and return the failures of all images.
+    """Join the files of all parts into the output, and remove them.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def join_parts(out, header, parts, complete=None):
     failures = tuple(failure for part in parts for failure in part.failures)
     if not any(part.stage_ranges for part in parts):
         remove_parts(out)
-        raise no_usable_image(failures)
+        raise NoUsableImage(failures)
     try:
         header = replace(header, failures=failures)
         with create_joined_file(out, header, parts, each=map_ordered) as file:
@@ -242,7 +242,6 @@ def join_parts(out, header, parts, complete=None):
         _remove_damaged(parts)
         raise
     remove_parts(out)
-    return failures
 
 
 def _remove_damaged(parts):

@@ -1,6 +1,6 @@
 """The description of a step, from which commands, runs, status and workflows are derived."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -109,9 +109,9 @@ class Step:
         """Build the Task that carries out a StepRequest of this step."""
         return import_object(self.task)(request)
 
-    def build_page_task(self, request, task):
-        """Build the Task that makes the page about the output of a StepRequest, which a Task made."""
-        return import_object(self.page)(request, task)
+    def build_page_task(self, request):
+        """Build the Task that makes the page about the output of a StepRequest."""
+        return import_object(self.page)(request)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +125,7 @@ class StepRequest:
     seed : int
     run : Configuration of the run that the step is part of; None for a command by itself
     images : tuple of the Images of the run, as its tables list them
+    fates : list of the PictureFates of the other pictures of the run
     curated : CuratedTerms of the run; None if it has none, or for a command by itself
     also : Tasks of later steps whose outputs this step makes from the same opening of the pictures
     """
@@ -136,5 +137,6 @@ class StepRequest:
     seed: int = 0
     run: Any = None
     images: tuple = ()
+    fates: Sequence = ()
     curated: Any = None
     also: tuple = ()

@@ -1,7 +1,7 @@
 """Tasks: a task is one output of a step, which can be checked and made."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -12,9 +12,8 @@ from flyannot.base.errors import InputError, WriteError
 from flyannot.dataset.paths import is_data_set_table
 from flyannot.files.atomic_file import check_output, file_has_text, lock_output, write_text
 from flyannot.files.hdf5.layout import is_hdf5
-from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.writing import header_mismatch
-from flyannot.files.tables import read_table
+from flyannot.files.tables import is_table_of
 from flyannot.files.text_files import recognise_file
 from flyannot.jobs.executor import Executor, map_ordered
 from flyannot.pipeline.engine.parts import join_parts, make_missing_parts, remove_parts
@@ -88,7 +87,7 @@ class Outcome:
     path: Path
     made: bool
     summary: str = ""
-    failures: tuple = ()  # (image, reason) of what was skipped
+    fates: Sequence = ()  # PictureFates of all pictures that the output could have; () if it lists none
     also: tuple = ()  # Outcomes of outputs of later steps that were made at the same time
 
 
@@ -97,22 +96,18 @@ class Task:
 
     path : Path of the output
     inputs : tuple of the Paths of its inputs
-    images : list of Image from which it is made, for the list of failures
     tables : dict, Path of a table beside the output -> columns by which a table that we wrote is recognised
     is_replaced : True if a different output may be replaced without `force`
-    notes : sentences on the images, which are logged before the output is made
     is_locked : True if `run_task` locks the output, False if `make` does
     """
 
     is_replaced = False
     is_locked = True
 
-    def __init__(self, path, inputs=(), *, images=(), tables=None, notes=()):
+    def __init__(self, path, inputs=(), *, tables=None):
         self.path = path
         self.inputs = tuple(inputs)
-        self.images = images
         self.tables = tables or {}
-        self.notes = notes
 
     @property
     def beside(self):
@@ -139,9 +134,13 @@ class Task:
     def write_beside(self):
         """Write the files that belong beside the output, such as its table."""
 
+    def list_fates(self):
+        """Return the list of the PictureFates of the output, which exists; [] if it is not about pictures."""
+        return []
+
     def summary(self):
         """Return the Outcome of an output that is up to date already."""
-        return Outcome(self.path, False, "up to date")
+        return Outcome(self.path, False, "up to date", self.list_fates())
 
     def check_outputs(self):
         """Check that no output is also an input, and that no table of other origin would be replaced.
@@ -193,9 +192,6 @@ class FileTask(Task):
         if self._write_beside is not None:
             self._write_beside()
 
-    def summary(self):
-        return Outcome(self.path, False, "up to date", open_stored_file(self.path).failures)
-
 
 class PartsTask(FileTask):
     """A task that makes an HDF5 file from parts of its images.
@@ -230,20 +226,8 @@ class PartsTask(FileTask):
     def make(self, execution):
         parts = self.make_share(execution)
         header = self._header(parts) if callable(self._header) else self._header
-        failures = join_parts(self.path, header, parts, self._complete)
-        return Outcome(self.path, True, self._summary(self.path), failures)
-
-
-def is_table_of(path, columns):
-    """Return True if a file is a CSV table with these columns, none of them empty in its first row.
-
-    Such a table was written by us.
-    """
-    try:
-        next(read_table(path, columns), None)
-    except InputError:
-        return False
-    return True
+        join_parts(self.path, header, parts, self._complete)
+        return Outcome(self.path, True, self._summary(self.path), self.list_fates())
 
 
 def describe_plan(task, why, verb="writing"):
@@ -285,8 +269,6 @@ def run_task(task, execution):
                 fix="add --force to replace it, or name another output with -o",
             )
         log.info("%s", describe_plan(task, why))
-        for note in task.notes:
-            log.warning("note: %s", note)
         try:
             outcome = task.make(execution)
             task.write_beside()

@@ -83,7 +83,7 @@ def stage_ranges_with_terms(stored):
     if any(set(of_range) == set(STAGE_RANGES) for of_range in terms.values()):
         raise InputError(
             f"{stored.path.stem} is the stage model, which has no terms of anatomy",
-            fix="name a model of terms, such as blastoderm; for stage ranges: flyannot check --stages",
+            fix="name a model of terms, such as blastoderm; for stage ranges: flyannot check",
         )
     return [s for s in stored.stage_ranges if terms[s]]
 

@@ -7,7 +7,7 @@ learned from photographs of all stage ranges.
 import math
 from functools import cached_property, lru_cache
 
-from flyannot.base.errors import DataError
+from flyannot.base.fates import CROP, SkippedImage
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.groups import normalise_features
@@ -92,12 +92,12 @@ class RatedEmbryo(Embryo):
 
         Raises
         ------
-        DataError
+        SkippedImage
             If the stage model cannot rate it.
         """
         odds, why_not = self._rating
         if odds is None:
-            raise DataError(f"{_NOT_GUESSED}: {why_not}")
+            raise SkippedImage(f"{_NOT_GUESSED}: {why_not}", fix=f"{CROP}, or write its stage range")
         return STAGE_RANGES[odds.argmax()]
 
     def stage_warnings(self, stage_range):

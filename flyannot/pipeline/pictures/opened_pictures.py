@@ -10,26 +10,33 @@ from itertools import chain, groupby
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from flyannot.base.errors import DataError, FlyannotError, InputError
+from flyannot.base.errors import DataError, FlyannotError
+from flyannot.base.fates import CROP, LEFT_OUT, MISSING, NOT_READ, REFUSED, PictureFate, SkippedImage
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.dataset.folder import Image
+from flyannot.dataset.gene_rows import FILL_IN, NO_STAGE_RANGE
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.pictures import ShownPicture
 from flyannot.images.address import split_address
 from flyannot.images.embryo import open_picture
 from flyannot.images.options import ExtractOptions
-from flyannot.images.quality import DORSAL_DOWN, POSTERIOR_LEFT, find_refusal
+from flyannot.images.quality import find_refusal
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
-from flyannot.pipeline.engine.failures import format_failure
+from flyannot.pipeline.engine.fates import judge_warnings
 from flyannot.pipeline.engine.images import describe_image
 from flyannot.pipeline.models.stage_model import RatedEmbryo
 
 _FINDS_EMBRYO = ExtractOptions(register="axis")  # as the supplied models view pictures
+_MOVE = "put it where the table names it, or correct its name"
+_ADVICE = {REFUSED: CROP, NOT_READ: "repair the picture, or leave it out", LEFT_OUT: ""}
 
 
-class SkippedImage(DataError):
-    """An error for a picture that an output leaves out; its message is the reason."""
+def fate_of_error(image, error):
+    """Return the PictureFate of an Image that cannot be used, from the FlyannotError that says why."""
+    fate = getattr(error, "fate", NOT_READ if image.path.exists() else MISSING)
+    reason = getattr(error, "reason", "") or error.message
+    return PictureFate.of(image, fate, reason, _MOVE if fate == MISSING else error.fix or _ADVICE[fate])
 
 
 class PictureUse(ABC):
@@ -103,7 +110,7 @@ class TakenRows:
     """What a PictureUse took from some pictures.
 
     rows : list of PictureRow
-    failures : list of (name of an image, reason why it was left out)
+    failures : list of the PictureFates of the images that were left out
     """
 
     rows: list = field(default_factory=list)
@@ -164,7 +171,7 @@ def _read_file(uses, images):
         with open_picture(images[0].file) as opened:
             return [_read_image(opened, image, uses) for image in images]
     except DataError as error:
-        failures = ([(image.name, format_failure(error))] for image in images)
+        failures = ([fate_of_error(image, error)] for image in images)
         return [(f"unreadable: {error.message}", [TakenRows([], failed)] * len(uses)) for failed in failures]
 
 
@@ -180,7 +187,7 @@ def _read_image(opened, image, uses):
             continue
         for one, why_not in _split_photograph(opened, image, use.extract):
             if why_not:
-                of_use.failures.append((one.name, why_not))
+                of_use.failures.append(fate_of_error(one, why_not))
                 continue
             try:
                 if (key := (one.address, use.extract.plane)) not in embryos:
@@ -189,12 +196,12 @@ def _read_image(opened, image, uses):
                 if row := _take(use, one, embryos[key], digest):
                     of_use.rows.append(row)
             except DataError as error:
-                of_use.failures.append((one.name, format_failure(error)))
+                of_use.failures.append(fate_of_error(one, error))
     return digest, taken
 
 
 def _split_photograph(opened, image, options):
-    """Yield every embryo on a photograph as an Image of its own, and why it cannot be used, or "".
+    """Yield every embryo on a photograph as an Image of its own, and why it cannot be used, or None.
 
     Parameters
     ----------
@@ -205,22 +212,22 @@ def _split_photograph(opened, image, options):
     Yields
     ------
     image : Image; every embryo is a group of its own if the gene is unknown
-    why_not : str
+    why_not : DataError, or None
     """
     if not options.multiple_embryos or split_address(image.address)[2] is not None:
-        yield image, ""
+        yield image, None
         return
     try:
         candidates = opened.find_embryos(image.address, options.plane)
     except DataError as error:
-        yield image, format_failure(error)
+        yield image, error
         return
     for number, candidate in enumerate(candidates, 1):
         name = f"{image.name}#{number}"
         place = candidate.place
         group = name if image.group == image.name else image.group
         around = f", around x={place.x:.0f} y={place.y:.0f}"
-        why_not = f"{candidate.why_not}{around}" if candidate.why_not else ""
+        why_not = SkippedImage(f"{candidate.why_not}{around}") if candidate.why_not else None
         yield replace(image, name=name, group=group, place=place.to_text()), why_not
 
 
@@ -242,7 +249,7 @@ def _take(use, image, embryo, digest):
         if image.stage_range not in use.stage_ranges:
             if use.is_in_run:
                 return None
-            raise SkippedImage(f"it looks like {image.stage_range}, which is left out")
+            raise SkippedImage(f"it looks like {image.stage_range}, which is left out", LEFT_OUT)
     is_drawn = image.source == "synthetic"
     if not is_drawn:
         warnings += embryo.side_warnings(use.extract, image.view, image.stage_range)
@@ -253,51 +260,37 @@ def _take(use, image, embryo, digest):
     return PictureRow(image, digest, output, (*warnings, *more), shown)
 
 
-@dataclass(frozen=True)
-class CheckedPicture:
-    """What `flyannot check` says of one picture.
+def check_picture(image, *, is_in_table):
+    """Open the picture of an Image once, as the supplied models do, and rate its stage range.
 
-    image : Image, as in its row of the table
-    picture_digest : str, digest of its file; the name of the image if it cannot be opened
-    error : InputError, why it cannot be read; None if it can
-    why_not : str, why no embryo is found, so that `annotate` gives no terms; "" if one is found
-    guess : str, the stage range that it looks like; "" if it was not rated, or has one
-    stage_warnings : list of QualityWarning about its stage range
-    lies_wrong : list of QualityWarning about the way in which the embryo lies
+    Parameters
+    ----------
+    image : Image
+    is_in_table : bool, whether a table has its row, in which a stage range must be
+
+    Returns
+    -------
+    fate : PictureFate, with the stage range that it looks like if there is no table
+    digest : str, digest of its file; the name of the image if it cannot be opened
     """
-
-    image: Image
-    picture_digest: str
-    error: InputError | None = None
-    why_not: str = ""
-    guess: str = ""
-    stage_warnings: list = field(default_factory=list)
-    lies_wrong: list = field(default_factory=list)
-
-
-def check_picture(image, *, is_rated):
-    """Open the picture of an Image once, as the supplied models do, and return a CheckedPicture.
-
-    is_rated : whether the stage model rates it, unless it was drawn
-    """
-    checked = CheckedPicture(image, image.name)
+    digest = image.name
     try:
         with open_picture(image.file) as opened:
-            checked = replace(checked, picture_digest=opened.digest)
+            digest = opened.digest
             embryo = RatedEmbryo(opened.read_picture(image.address))
-        warnings = embryo.view(_FINDS_EMBRYO).warnings
+        warnings = list(embryo.view(_FINDS_EMBRYO).warnings)
+        if why_not := find_refusal(warnings, False) or find_refusal(warnings, True):
+            raise SkippedImage(why_not)
+        if image.source != "synthetic":
+            warnings += embryo.side_warnings(_FINDS_EMBRYO, image.view, image.stage_range)
+            warnings += embryo.stage_warnings(image.stage_range) if image.stage_range else ()
+        fate = judge_warnings(PictureFate.of(image), warnings)
+        if image.stage_range:
+            return fate, digest
+        guess = "" if embryo.stage_odds is None else embryo.guess_stage_range()
+        looks = f"looks like {guess}" if guess else "stage range cannot be guessed"
+        if is_in_table:
+            return fate._replace(fate=REFUSED, reason=NO_STAGE_RANGE, advice=f"{FILL_IN} ({looks})"), digest
+        return fate._replace(stage_range=guess, reason=", ".join(filter(None, (looks, fate.reason)))), digest
     except FlyannotError as error:
-        fix = error.fix or "repair the picture, or leave it out"
-        return replace(checked, error=InputError(error.message, fix=fix))
-    why_not = find_refusal(warnings, False) or find_refusal(warnings, True)
-    checked = replace(checked, why_not=why_not)
-    if image.source == "synthetic":
-        return checked
-    warnings += (*embryo.side_warnings(_FINDS_EMBRYO, image.view, image.stage_range),)
-    lies_wrong = [warning for warning in warnings if warning.kind in (POSTERIOR_LEFT, DORSAL_DOWN)]
-    checked = replace(checked, lies_wrong=lies_wrong)
-    if not is_rated:
-        return checked
-    if image.stage_range:
-        return replace(checked, stage_warnings=embryo.stage_warnings(image.stage_range))
-    return replace(checked, guess="" if embryo.stage_odds is None else embryo.guess_stage_range())
+        return fate_of_error(image, error), digest

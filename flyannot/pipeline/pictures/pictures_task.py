@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from itertools import chain
 
 from flyannot.base.errors import InputError
+from flyannot.base.fates import LEFT_OUT, NoUsableImage, PictureFate, merge_fates
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.atomic_file import lock_output
 from flyannot.files.digest import json_digest
@@ -13,7 +14,9 @@ from flyannot.files.hdf5.concatenation import read_part_contents
 from flyannot.files.hdf5.pictures import pictures_path, write_pictures
 from flyannot.files.hdf5.reading import read_unverified_kind
 from flyannot.files.hdf5.writing import create_stored_file, header_mismatch
+from flyannot.images.address import photograph_name
 from flyannot.jobs.executor import map_ordered
+from flyannot.pipeline.engine.fates import list_stored_fates
 from flyannot.pipeline.engine.images import (
     cluster_images,
     describe_image,
@@ -44,21 +47,26 @@ class PicturesTask(PartsTask):
     Parameters
     ----------
     images : list of Image; stage ranges that are "" are guessed from the pictures
+        Images of stage ranges that the use does not take are left out, unless it is part of a run.
     out : Path of the output
     header : Header of the output, without the images and the failures
     use : PictureUse
     files : Paths of the inputs besides the pictures
+    fates : list of the PictureFates of pictures that are not among the images
     also : PicturesTasks of the same images that are made from the same opening of the pictures
     known_digest : str, the digest of all images if a file of the run has it; "" to read the pictures for it
     more : further arguments of `PartsTask`
     """
 
-    def __init__(self, images, out, header, use, *, files=(), also=(), known_digest="", **more):
+    def __init__(self, images, out, header, use, *, files=(), fates=(), also=(), known_digest="", **more):
+        self._images = images
+        images = [i for i in images if use.is_in_run or i.stage_range in ("", *use.stage_ranges)]
         self._clusters = cluster_images(images)
         self.ordered = list(chain.from_iterable(self._clusters))
         self._header_without_images = header
         self.use = use
         self._files = list(files)
+        self._fates = fates
         self.also = also
         self.known_digest = known_digest
         inputs = [*files, *(image.file for image in images)]
@@ -70,7 +78,6 @@ class PicturesTask(PartsTask):
             make_picture_part,
             inputs,
             differ=differ,
-            images=tuple(images),
             **more,
         )
 
@@ -165,8 +172,25 @@ class PicturesTask(PartsTask):
             of_parts = list(map_ordered(read_part_contents, beside))
             join_parts(pictures_path(self.path), self._pictures_header(header), of_parts)
 
-        failures = join_parts(self.path, self.header(parts), parts, complete)
-        return Outcome(self.path, True, self._summary(self.path), failures)
+        try:
+            join_parts(self.path, self.header(parts), parts, complete)
+        except NoUsableImage as error:
+            error.fates = self._add_fates(error.fates)
+            raise
+        return Outcome(self.path, True, self._summary(self.path), self.list_fates())
+
+    def list_fates(self):
+        return self._add_fates(list_stored_fates(self.path))
+
+    def _add_fates(self, made):
+        """Return the list of the PictureFates of all pictures.
+
+        made : list of the PictureFates of the images that were opened
+        """
+        seen = {name for fate in made for name in (fate.image, photograph_name(fate.image))}
+        why = f"it is not of stage range {' or '.join(self.use.stage_ranges)}"
+        left_out = [PictureFate.of(i, LEFT_OUT, why) for i in self._images if i.name not in seen]
+        return merge_fates(self._fates, left_out, made)
 
     def _pictures_header(self, header):
         """Return the Header of the file of pictures from the Header of the output."""

@@ -2,7 +2,6 @@
 
 from flyannot.dataset.paths import ANNOTATIONS, IMAGES, find_table, has_table
 from flyannot.files.atomic_file import copy_file
-from flyannot.files.tables import read_table
 from flyannot.pipeline.engine.curated_terms import CuratedTerms, require_same_terms
 from flyannot.pipeline.runs.configuration import read_record
 
@@ -57,15 +56,3 @@ def choose_terms(folder, named, made_from=None):
     if named and (known := learned.digests if learned.has_tables else made_from):
         require_same_terms(named.folder_or_table, named.digests, folder, known)
     return named or learned
-
-
-def list_table_images(curated):
-    """Return (name, stage range as it is written) of every row of a table of images; [] without a table.
-
-    curated : CuratedTerms of the folder with the table
-    """
-    folder = curated.folder_or_table
-    if not has_table(folder, IMAGES):
-        return []
-    rows = read_table(find_table(folder, IMAGES), ("image",), ("stage_range",), columns=curated.columns)
-    return [tuple(cells[:2]) for _, cells in rows]

@@ -3,7 +3,7 @@
 A plan is made once, from the configuration and the tables of the data set.  No picture is opened.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
@@ -46,10 +46,12 @@ class RunTables:
 
     images : tuple of the Images that the run selects
         The stage range is "" if the step `extract` guesses it from the picture.
+    fates : list of the PictureFates of all other pictures
     curated : CuratedTerms; None without curated terms
     """
 
     images: tuple
+    fates: Sequence = ()
     curated: CuratedTerms | None = None
 
     @property
@@ -120,7 +122,7 @@ class RunPlan:
         path = self.given.output / STEPS["extract"].makes
         try:
             stored = open_stored_file(path, "descriptors")
-            stage_of = {name: "" for name, _ in stored.failures}
+            stage_of = {name: "" for name, *_ in stored.failures}
             stage_of |= {name: s for s in stored.stage_ranges for name in stored.read_array(s, "image")}
         except FlyannotError:
             return self
@@ -189,12 +191,13 @@ def _read_tables(configuration):
     folder = configuration.data_set
     select = configuration.options["select"]
     how = {"unknown_stage": select.unknown_stage, "columns": select.columns}
-    faults, images, annotations = check_tables(folder, **how)
+    fates: list = []
+    faults, images, annotations = check_tables(folder, fates=fates, **how)
     raise_errors(folder, faults)
-    images = name_genes_by_file(images or read_chosen_images([folder], select))
-    images = select_images(images, views=select.view, stage_ranges=select.stage_range)
+    images = name_genes_by_file(images or read_chosen_images([folder], select, fates=fates))
+    images = select_images(images, views=select.view, stage_ranges=select.stage_range, fates=fates)
     curated = replace(_find_curated_terms(configuration), listed=annotations)
-    return RunTables(tuple(images), curated if curated.corrections or annotations else None)
+    return RunTables(tuple(images), fates, curated if curated.corrections or annotations else None)
 
 
 def _find_curated_terms(configuration):
@@ -317,6 +320,7 @@ def _plan_steps(configuration, tables, given, has_terms):
             seed=configuration.seed,
             run=configuration,
             images=tables.images if tables else (),
+            fates=tables.fates if tables else (),
             curated=tables.curated if tables else _find_curated_terms(configuration),
         )
         paths |= {step.name: out, step.role: out}  # later steps read the last output of a role

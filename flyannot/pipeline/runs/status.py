@@ -13,6 +13,7 @@ from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.description import read_summary
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.pipeline.chain import STEPS
+from flyannot.pipeline.engine.fates import NAME as FATES_TABLE
 from flyannot.pipeline.engine.parts import parts_folder
 from flyannot.pipeline.engine.step import IMAGES
 from flyannot.pipeline.runs.configuration import RECORD, read_record
@@ -86,8 +87,8 @@ def _examine_file(plan, step, request, digests, is_done):
     digests[step.role] = made.header.digest
     if changes:
         return "outdated", ", ".join(changes)
-    n_skipped = len(made.header.failures)
-    return "done", f"{pluralise(n_skipped, 'image')} skipped: failures.csv" if n_skipped else ""
+    n_skipped = sum(fate.is_fault for fate in made.header.failures)
+    return "done", f"{pluralise(n_skipped, 'image')} skipped: {FATES_TABLE}" if n_skipped else ""
 
 
 def _examine_other(plan, step, request, digests, is_done):

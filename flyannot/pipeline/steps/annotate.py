@@ -1,6 +1,5 @@
 """From a model, and images or features, to predictions.h5 and predictions.csv."""
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby
@@ -11,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from flyannot.base.errors import InputError
-from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.fates import CROP, LEFT_OUT, REFUSED, USED, WARNED, PictureFate, SkippedImage, merge_fates
 from flyannot.base.text import pluralise
 from flyannot.dataset.images import select_images
 from flyannot.dataset.ontology import IdColumns, read_ontology
@@ -30,6 +29,7 @@ from flyannot.pipeline.answers.earlier_predictions import (
     find_known_rows,
     merge_predictions,
 )
+from flyannot.pipeline.engine.fates import list_stored_fates
 from flyannot.pipeline.engine.images import read_chosen_images
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, read_options
 from flyannot.pipeline.engine.parts import build_stored_image_parts, create_part, list_stored_images
@@ -41,9 +41,9 @@ from flyannot.pipeline.models.loaded_model import (
     stage_ranges_with_terms,
 )
 from flyannot.pipeline.pictures.contribution_maps import join_codes, map_contributions
-from flyannot.pipeline.pictures.opened_pictures import PictureUse, SkippedImage
+from flyannot.pipeline.pictures.opened_pictures import PictureUse
 from flyannot.pipeline.pictures.pictures_task import PicturesTask
-from flyannot.pipeline.steps.extract import embryo_table_path, summarise_warnings, write_embryo_table
+from flyannot.pipeline.steps.extract import embryo_table_path, write_embryo_table
 from flyannot.terms.answers import (
     describe_weak_terms,
     expected_precision,
@@ -56,6 +56,7 @@ from flyannot.terms.unlikeness import novelty_warnings
 
 # Attributes of Model.
 _OF_TERMS = ("probability_threshold", "is_learned", "n_genes", "auc", "auc_low", "auc_high", "precision")
+_NOT_LEARNED = "its stage range has too few patches or terms to learn from"
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # columns of a predictions table
 
 
@@ -64,22 +65,25 @@ def build_task(request):
     (model,) = request.inputs["model"]
     sources = request.inputs["images"]
     stage_ranges = request.selection.stage_range
-    images, descriptors = request.images, None
+    images, descriptors, fates = request.images, None, request.fates
     if "scores" in request.inputs:
         (features,), (scores,) = (request.inputs[name] for name in ("features", "scores"))
         of_run = RunAnswers(scores, features, request.curated)
-        return FeaturesAnnotationTask(model, features, request.out, request.options, of_run=of_run)
+        earlier = request.inputs["descriptors"][0], fates
+        how = {"of_run": of_run, "fates_of_run": earlier}
+        return FeaturesAnnotationTask(model, features, request.out, request.options, **how)
     if request.run is not None:  # a supplied model suggests terms, from the pictures as `extract` opens them
         (descriptors,) = request.inputs["descriptors"]
     elif len(sources) == 1 and read_unverified_kind(sources[0]) == "features":
         return FeaturesAnnotationTask(model, sources[0], request.out, request.options, stage_ranges)
     else:
-        images = read_images_for_model(model, sources, request.selection)
-    more = {"stage_ranges": stage_ranges, "descriptors": descriptors}
+        fates = []
+        images = read_images_for_model(model, sources, request.selection, fates=fates)
+    more = {"stage_ranges": stage_ranges, "descriptors": descriptors, "fates": fates}
     return annotate_task(model, images, request.out, request.options, **more)
 
 
-def read_images_for_model(model, paths, selection, *, genes=()):
+def read_images_for_model(model, paths, selection, *, genes=(), fates=None):
     """Return the images that a command names for a model.
 
     Pictures without a table get the stage range that is selected, or the only one of the model. Stage ranges
@@ -91,9 +95,11 @@ def read_images_for_model(model, paths, selection, *, genes=()):
     paths : as in `read_named_images`
     selection : Selection
     genes : names of genes to which the images are limited; empty for all
+    fates : list that gets the PictureFates of all other pictures; None to list none
     """
-    images = read_chosen_images(paths, selection, _only_stage_range(model))
-    return select_images(images, genes=genes, views=selection.view, stage_ranges=selection.stage_range)
+    images = read_chosen_images(paths, selection, _only_stage_range(model), fates)
+    chosen = {"views": selection.view, "stage_ranges": selection.stage_range, "fates": fates}
+    return select_images(images, genes=genes, **chosen)
 
 
 def _only_stage_range(model):
@@ -108,7 +114,7 @@ def _only_stage_range(model):
     return known[0] if len(known) == 1 else None
 
 
-def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=None):
+def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=None, fates=()):
     """Build the task that predicts the terms of every group of images, from pictures.
 
     Parameters
@@ -119,6 +125,7 @@ def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=N
     options : AnnotateOptions
     stage_ranges : the stage ranges to which guesses are limited; empty for all that the model knows
     descriptors : Path of the descriptors of the run whose `extract` reads the pictures; None outside a run
+    fates : list of the PictureFates of pictures that are not among the images
 
     Returns
     -------
@@ -130,44 +137,19 @@ def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=N
     header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
     extract = read_options(stored, ExtractOptions)
     digest = stored.digest
-    usable = images if descriptors else [i for i in images if i.stage_range in ("", *known)]
-    others = Counter(image.stage_range for image in images if image.stage_range not in ("", *known))
-    summary = partial(_summarise_suggestions, descriptors, known) if descriptors else summarise_predictions
     wanted = tuple(s for s in known if s in (stage_ranges or known))
     return AnnotationTask(
-        usable,
+        images,
         out,
         header,
         Annotation(extract, wanted, model, digest, header, is_in_run=descriptors is not None),
         files=[model, *options.ontology],
         known_digest=_read_images_digest(descriptors) if descriptors else "",
-        summary=summary,
+        fates=fates,
+        summary=summarise_predictions,
         write_beside=partial(_write_beside, out, ids),
-        notes=() if descriptors else _without_terms(others),  # the summary of a run has them
         tables={out.with_suffix(".csv"): _NEVER_EMPTY} | embryo_table_path(out, header.options),
     )
-
-
-def _without_terms(counts):
-    """Return sentences on the stage ranges that a model has no term for.
-
-    counts : dict, stage range -> number of images
-    """
-    why = "left out, because the model has no term for this stage range"
-    return [
-        f"{s}: {pluralise(counts[s], 'image was', 'images were')} {why}" for s in STAGE_RANGES if s in counts
-    ]
-
-
-def _summarise_suggestions(descriptors, known, out):
-    """Summarise the predictions of a supplied model for a run, and name the stage ranges without terms.
-
-    descriptors : Path of the descriptors of the run; known : the stage ranges that the model has terms for
-    out : Path of the predictions
-    """
-    stored = open_stored_file(descriptors, "descriptors")
-    counts = {s: len(stored.read_array(s, "image")) for s in stored.stage_ranges if s not in known}
-    return "\n".join([summarise_predictions(out), *(f"note: {said}" for said in _without_terms(counts))])
 
 
 def _read_images_digest(descriptors):
@@ -283,9 +265,12 @@ class FeaturesAnnotationTask(PartsTask):
     out, options : as in `annotate_task`
     stage_ranges : the stage ranges to annotate; () for all that the model knows
     of_run : RunAnswers, the answers that a run adds to the predictions; None outside a run
+    fates_of_run : Path of the descriptors of the run, and the list of the PictureFates of pictures that are
+        not in that file; None outside a run
     """
 
-    def __init__(self, model, features, out, options, stage_ranges=(), *, of_run=None):
+    def __init__(self, model, features, out, options, stage_ranges=(), *, of_run=None, fates_of_run=None):
+        self._fates_of_run = fates_of_run
         ids = _read_term_ids(out, options)
         known = open_stored_file(model, "model")
         stored = open_stored_file(features, "features")
@@ -309,6 +294,13 @@ class FeaturesAnnotationTask(PartsTask):
             write_beside=partial(write_predictions_table, out, ids),
             tables={out.with_suffix(".csv"): _NEVER_EMPTY},
         )
+
+    def list_fates(self):
+        descriptors, others = self._fates_of_run or (Path(), [])
+        extracted = list_stored_fates(descriptors) if descriptors.is_file() else []
+        usable = [fate for fate in extracted if fate.fate in (USED, WARNED)]
+        unseen = [fate._replace(fate=LEFT_OUT, reason=_NOT_LEARNED, advice="") for fate in usable]
+        return merge_fates(others, extracted, unseen, list_stored_fates(self.path))
 
     def make_share(self, execution, share=None):
         if self._of_run and share is None:
@@ -338,7 +330,8 @@ def _annotate_features(part):
             is_learned = loaded.encoder is None or is_trained_on and gene in loaded.train_genes
             why_not = "" if is_learned else find_refusal(columns["quality_warnings"][i], is_registered)
             if why_not:
-                failures.append((columns["image"][i], why_not))
+                image, gene, view = (columns[name][i] for name in ("image", "gene", "view"))
+                failures.append(PictureFate(image, gene, s, view, REFUSED, why_not, CROP))
             else:
                 kept.append(i)
             report_item()
@@ -450,7 +443,6 @@ def summarise_predictions(out):
             lines.append(f"{'':>7}{n_changed:,} {changed}")
         if weak := describe_weak_terms(learned):
             lines.append(f"{'':>7}warning: {weak}")
-    lines += summarise_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])
 
 

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from flyannot.base.errors import FlyannotError
-from flyannot.base.quality_warnings import parse_warnings
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
-from flyannot.dataset.repeated_pictures import warn_of_repeated_pictures
 from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header
-from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.tables import write_table
 from flyannot.images.address import photograph_name
 from flyannot.images.extract import choose_stride, describe_patches
@@ -24,7 +22,6 @@ from flyannot.pipeline.pictures.opened_pictures import PictureUse
 from flyannot.pipeline.pictures.pictures_task import PicturesTask
 
 _COLUMNS_OF_PLACES = ("image", "gene", "fbgn", "stage_range", *EmbryoBox._fields)
-_N_NAMED = 5  # images with a quality warning that a summary names
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,8 @@ def build_task(request):
     Images that cannot be read are skipped and listed. The task raises a FlyannotError if that is all.
     """
     selection = request.selection
-    images = request.images or read_selected_images(request.inputs["data_set"][0], selection)
+    of_run = request.images, request.fates
+    images, fates = of_run if of_run[0] else read_selected_images(request.inputs["data_set"][0], selection)
     n_images = Counter(image.stage_range for image in images)
     n_open = n_images.pop("", 0)  # all of them may be of one stage range
     options = choose_stride(request.options, n_open + max(n_images.values(), default=0))
@@ -60,10 +58,11 @@ def build_task(request):
         request.out,
         header,
         Description(options, selection.stage_range or STAGE_RANGES),
+        fates=fates,
         also=request.also,
         summary=summarise_descriptors,
         complete=partial(_refuse_without_patches, request.out),
-        write_beside=partial(_write_beside, request.out),
+        write_beside=partial(write_embryo_table, request.out),
         tables=embryo_table_path(request.out, header.options),
     )
 
@@ -102,26 +101,7 @@ def summarise_descriptors(path):
             f"{stage_range:>5}: {images}, {n_patches:,} of {n_candidates:,} patches kept "
             f"({n_patches / max(1, n_candidates):.0%})"
         )
-    lines += summarise_warnings(stored)
     return "\n".join(lines)
-
-
-def summarise_warnings(stored):
-    """Return one line for each kind of quality warning in an open file, with the number of its images.
-
-    The line names the first images.
-    """
-    images: dict = {}
-    for stage_range in stored.stage_ranges:
-        names, all_warnings = (stored.read_array(stage_range, n) for n in ("image", "quality_warnings"))
-        for name, warnings in zip(names, all_warnings):
-            for kind, detail in parse_warnings(warnings):
-                images.setdefault(kind, []).append(f"{name} ({detail})" if detail else name)
-    lines = []
-    for kind, names in images.items():
-        more = f" and {len(names) - _N_NAMED:,} more" if len(names) > _N_NAMED else ""
-        lines.append(f"check: {kind}, {pluralise(len(names), 'image')}: {', '.join(names[:_N_NAMED])}{more}")
-    return lines
 
 
 def embryo_table_path(out, options):
@@ -134,15 +114,6 @@ def embryo_table_path(out, options):
     if not options.get("extract", {}).get("multiple_embryos"):
         return {}
     return {out.with_name(f"{out.stem}-embryos.csv"): ("image", *EmbryoBox._fields)}
-
-
-def _write_beside(out):
-    """Write the table of embryos beside a descriptors file, and log which pictures several genes share."""
-    write_embryo_table(out)
-    stored = open_stored_file(out)
-    of_ranges = [read_image_metadata(stored, s) for s in stored.stage_ranges]
-    names = ("image", "gene", "fbgn", "picture_digest")
-    warn_of_repeated_pictures(out, {n: [value for c in of_ranges for value in c[n]] for n in names})
 
 
 def write_embryo_table(out):

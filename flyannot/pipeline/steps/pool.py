@@ -37,7 +37,7 @@ from flyannot.pipeline.engine.task import PartsTask
 from flyannot.pipeline.models.encoding import load_encoder
 from flyannot.pipeline.pictures.opened_pictures import PictureUse
 from flyannot.pipeline.pictures.pictures_task import PicturesTask
-from flyannot.pipeline.steps.extract import embryo_table_path, summarise_warnings, write_embryo_table
+from flyannot.pipeline.steps.extract import embryo_table_path, write_embryo_table
 
 
 def build_task(request):
@@ -48,8 +48,8 @@ def build_task(request):
         stored = open_stored_file(dictionary, "model")
         request = replace(request, options=read_options(stored, PoolOptions))
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
-        images = read_selected_images(sources[0], request.selection)
-        return pool_images_task(images, dictionary, request.out, request.options)
+        images, fates = read_selected_images(sources[0], request.selection)
+        return pool_images_task(images, dictionary, request.out, request.options, fates)
     if request.selection.view and request.run is None:
         raise InputError(
             "the views of descriptors were chosen when they were extracted",
@@ -92,7 +92,7 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
     return PartsTask(out, header, parts, _pool_descriptors, [*paths, dictionary], summary=summarise_features)
 
 
-def pool_images_task(images, dictionary, out, options):
+def pool_images_task(images, dictionary, out, options, fates=()):
     """Build the task that describes, codes and pools images; unreadable ones are skipped and listed.
 
     Parameters
@@ -101,6 +101,7 @@ def pool_images_task(images, dictionary, out, options):
     dictionary : Path of the dictionary; images are described like those that it was learned from
     out : Path of the features file
     options : PoolOptions
+    fates : list of the PictureFates of pictures that are not among the images
 
     Returns
     -------
@@ -108,7 +109,6 @@ def pool_images_task(images, dictionary, out, options):
     """
     atoms = _open_atoms(dictionary)
     chosen = choose_stage_ranges([atoms], list_stage_ranges(images))
-    images = [image for image in images if image.stage_range in ("", *chosen)]
     require_known_chain(atoms)
     header = _header(atoms, options, chosen, {})
     use = Pooling(read_options(atoms, ExtractOptions), tuple(chosen), dictionary, atoms.digest, options)
@@ -118,7 +118,8 @@ def pool_images_task(images, dictionary, out, options):
         header,
         use,
         files=[dictionary],
-        summary=partial(summarise_features, more=summarise_warnings),
+        fates=fates,
+        summary=summarise_features,
         write_beside=partial(write_embryo_table, out),
         tables=embryo_table_path(out, header.options),
     )
@@ -227,13 +228,10 @@ def _pool_descriptors(part):
     return len(part.images)
 
 
-def summarise_features(out, *, more=lambda stored: ()):
-    """Summarise a features file: one line for each stage range.
-
-    more : function of the open file that returns further lines
-    """
+def summarise_features(out):
+    """Summarise a features file: one line for each stage range."""
     stored = open_stored_file(out, "features")
-    return "\n".join([*(_summarise_stage_range(stored, s) for s in stored.stage_ranges), *more(stored)])
+    return "\n".join(_summarise_stage_range(stored, s) for s in stored.stage_ranges)
 
 
 def _summarise_stage_range(stored, stage_range):
