@@ -6,7 +6,7 @@ import click
 from flyannot.base.errors import InputError
 from flyannot.base.text import pluralise
 from flyannot.cli.shared.options import IN_FILE, Command, add_options
-from flyannot.cli.shared.output import build_execution, print_text
+from flyannot.cli.shared.output import build_execution, log, print_text
 from flyannot.pipeline.options import RunOptions, Selection
 
 
@@ -34,7 +34,8 @@ def command(data_set, selection):
     from flyannot.cli.shared.exit_codes import SKIPPED
     from flyannot.dataset.folder import check_tables, count_per_stage_range, coverage_notes
     from flyannot.dataset.images import read_folder
-    from flyannot.dataset.paths import is_data_set_table
+    from flyannot.dataset.paths import ANNOTATIONS, IMAGES, is_data_set_table
+    from flyannot.dataset.picture_folder import list_pictures
     from flyannot.dataset.table_warnings import raise_errors
     from flyannot.pipeline.engine.fates import format_counts
 
@@ -53,6 +54,9 @@ def command(data_set, selection):
     for note in coverage_notes(known, annotations) if annotations else ():
         print_text(note)
     is_in_table = bool(images)
+    tables = {str(data_set.resolve() / name) for name in (IMAGES, ANNOTATIONS)}
+    if images and (left_out := list_pictures(data_set, is_recursive=True, used=tables).left_out):
+        log.warning("note: %s: left out: %s", data_set, left_out)
     if not images and not fates:
         try:
             images = read_folder(data_set, "", is_recursive=selection.recursive or bool(faults))

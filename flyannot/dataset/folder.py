@@ -25,7 +25,6 @@ from flyannot.dataset.gene_rows import read_gene_rows
 from flyannot.dataset.paths import (
     ANNOTATIONS,
     IMAGES,
-    TABLE_SUFFIXES,
     ImagePaths,
     find_table,
     note_other_tables,
@@ -156,9 +155,7 @@ def read_images(
     shown = [*dict.fromkeys(error.message.removeprefix(f"{table}, ") for error in found)]
     warn_about(table, shown, "row is at fault, and left out", "rows are at fault, and left out", n=n_bad)
     if fates is not None:
-        tables = (table.with_name(name) for name in (IMAGES, ANNOTATIONS))
-        used = {str(path.with_suffix(suffix)) for path in tables for suffix in TABLE_SUFFIXES}
-        used.update(image.file for image in images)
+        used = {image.file for image in images}
         for error in found:
             cells = error.cells or dict(zip(COLUMNS, rows[error.line][1:]))
             image, gene, stage_range, view = (cells.get(column, "") for column in COLUMNS[:4])
@@ -166,8 +163,6 @@ def read_images(
             reason = error.message.removeprefix(f"{table.parent}{os.sep}")
             fates.append(PictureFate(image, gene, stage_range, parse_view(view), REFUSED, reason, error.fix))
         listing = list_pictures(table.parent, is_recursive=True, used=used)
-        if listing.left_out:
-            log.info("note: %s: left out: %s", table.parent, listing.left_out)
         why = f"no row of {IMAGES} names it", f"add a row for it to {IMAGES}"
         fates += [PictureFate(name, "", "", "", NOT_NAMED, *why) for name in listing.names]
     return images

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from flyannot.base.fates import PictureFate
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.hdf5.pictures import ShownPicture
 from flyannot.files.hdf5.schema import OUTLINE_PX
@@ -148,6 +149,6 @@ def nasty_page(rng, folder):
     """Build a page on which every text is nasty; `folder` is empty."""
     ids = TermIds({f"4-6|{NASTY}": (NASTY, NASTY, NASTY)}, {"4-6": [NASTY]}, [NASTY])
     scores = render_scores(nasty_scores(rng), ids)
-    origin = render_origin(Run(folder), [], [NASTY])
+    origin = render_origin(Run(folder, fates=[PictureFate(*[NASTY] * 7)]), [NASTY])
     sections = [*groups_page().sections, ("scores", NASTY, scores + origin)]
     return Page(NASTY, [(NASTY, NASTY, NASTY)], sections, [NASTY], ids=ids)
