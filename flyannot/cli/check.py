@@ -1,6 +1,5 @@
 """The command flyannot check, which lists problems in the tables and pictures of a data set."""
 
-
 import click
 
 from flyannot.base.errors import InputError
