@@ -24,6 +24,7 @@ from flyannot.files.tables import format_table
 
 ACCEPT, REJECT, UNSURE = VERDICTS = ("accept", "reject", "unsure")
 _REQUIRED = ("gene", "stage_range", "term", "verdict", "date")
+_CHANCE = re.compile(r"|1(\.0*)?|0?\.[0-9]*[1-9][0-9]*")  # above 0 and at most 1, or empty
 _MOMENT = re.compile(r"[12]\d{3}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})", re.ASCII)
 _ISO_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ].*)?", re.ASCII)
 _DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?: .*)?", re.ASCII)  # 30.01.2026, 1/30/2026
@@ -146,6 +147,10 @@ def _read_table(path, curator, columns):
             )
         row["verdict"] = row["verdict"].casefold()
         row["date"] = _iso_date(row["date"], f'{row["where"]}, column "date"')
+        if not _CHANCE.fullmatch(row["chance"]) or row["finished"].casefold() not in ("", "no", "yes"):
+            cells = f'chance "{row["chance"]}" or finished "{row["finished"]}"'
+            fix = "write the chance as 0.12, and yes if the whole gene was judged, or leave both empty"
+            raise InputError(f"{row['where']}: {cells} cannot be understood", fix=fix)
         row["term"] = " ".join(row["term"].split())
         if not row["decides"]:
             row["curator"] = row["curator"] or curator
@@ -319,7 +324,8 @@ def apply_corrections(annotations, corrections, table, known=()):
 
     Accepted terms are added, and rejected ones removed.  An unsure term is left out: whether the gene has
     it is unknown.  If the table has a column `date` and contradicts on a later day, the table's term
-    stays.  Of a gene without a row in a stage range, only the reviewed terms are known there.
+    stays.  Of a gene without a row in a stage range, only the reviewed terms are known there.  If a curator
+    has finished the gene, it lacks all other terms.
 
     Parameters
     ----------
@@ -356,6 +362,8 @@ def apply_corrections(annotations, corrections, table, known=()):
     unsure = defaultdict(set)
     known_only = defaultdict(set)
     reviewed = defaultdict(set)
+    chances = defaultdict(dict)
+    finished = {(ids[c.gene, c.fbgn], c.stage_range) for c in corrections if c.finished.casefold() == "yes"}
     # A gene may be named in two ways, and is one gene here.
     by_gene = settle_verdicts(replace(c, fbgn=ids[c.gene, c.fbgn]) for c in corrections)
     for (*gene_and_stage, term), settled in by_gene.items():
@@ -376,9 +384,11 @@ def apply_corrections(annotations, corrections, table, known=()):
             of_gene.discard(term)
         if correction.verdict == UNSURE:
             unsure[key].add(term)
-        if key not in before:
+        if key not in before and key not in finished:
             changes["of_new_genes"].append(correction)
             known_only[key].update([term] if correction.verdict != UNSURE else [])
+            if correction.chance:
+                chances[key][term] = float(correction.chance)
     symbols: dict = {symbol: set(gene_ids) for symbol, gene_ids in annotations.genes_by_symbol.items()}
     known_ids = set().union(*symbols.values())
     for (gene, _), gene_id in ids.items():
@@ -388,7 +398,8 @@ def apply_corrections(annotations, corrections, table, known=()):
         {key: frozenset(of_gene) for key, of_gene in sets.items()}
         for sets in (terms, unsure, known_only, reviewed)
     )
-    return Annotations(frozen, symbols, annotations.dates, *others), changes
+    corrected = Annotations(frozen, symbols, annotations.dates, *others)
+    return replace(corrected, chances=dict(chances)), changes
 
 
 def _latest_days(dates, table):

@@ -200,6 +200,7 @@ class Annotations:
     unsure: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms, unknown whether it has them
     known_only: dict = field(default_factory=dict)  # the same, of genes without a row -> terms that are known
     reviewed: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms that curators corrected
+    chances: dict = field(default_factory=dict)  # (gene_id, stage range) -> dict of its drawn terms' chances
     _gene_ids: set[str] = field(init=False, repr=False)
 
     def __post_init__(self):
@@ -237,6 +238,19 @@ class Annotations:
         known = self.known_only.get(key)
         others = frozenset(terms) - known if known is not None else frozenset()
         return (unsure.intersection(terms) | others) - self.terms_by_gene.get(key, frozenset())
+
+    def judged_weights(self, gene, stage_range, terms, fbgn=""):
+        """Return the weight of each of `terms` of an annotated gene in sums over all its terms.
+
+        It is 1 if all of them were judged.  Otherwise it is 1 / chance for a term that was drawn at random.
+        The other terms were chosen by the model or by the eye.  A sum over them would be biased: it is 0.
+        """
+        key = self.gene_id(gene, fbgn), stage_range
+        known = self.known_only.get(key)
+        if known is None or known | self.unsure.get(key, frozenset()) >= set(terms):
+            return [1.0] * len(terms)
+        chances = self.chances.get(key, {})
+        return [1 / chances[term] if term in chances else 0.0 for term in terms]
 
     def counts(self, stage_range: str) -> Counter[str]:
         """Count the genes of each term in a stage range."""

@@ -1,9 +1,9 @@
 """The groups on the report page: model answers beside curated terms, and terms to review first.
 
 A group is all images of one gene in one stage range. `ReviewSelector` marks terms of two kinds. In each group
-it marks the three terms without a curator's answer whose verdicts should improve the model most. It also
-marks the 5% of curated answers that cross-validation contradicts most strongly. Terms with a correction are
-not marked.
+it marks the three terms without a curator's answer whose verdicts should improve the model most, and three
+that are drawn at random, which test the model. It also marks the 5% of curated answers that cross-validation
+contradicts most strongly. Terms with a correction are not marked.
 """
 
 from dataclasses import dataclass, field, replace
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.pictures import ShownPicture
 from flyannot.files.hdf5.reading import keep_files_open
 from flyannot.jobs.executor import map_ordered
@@ -31,6 +32,7 @@ _STATUSES = {  # by the answer and by the curators
 }
 LOOK, CHECK = "look", "check"
 TERMS_PER_REVIEW = 3  # in one group, reviewed at once
+DRAWN_TERMS = 3  # in one group, at random: verdicts on chosen terms alone cannot test a model
 PART_TO_CHECK = 0.05  # of the terms that curators gave or left out
 
 
@@ -40,10 +42,12 @@ class ReviewMark(NamedTuple):
     queue : str, the review list that contains the term: LOOK, CHECK, or "" for none
     worth : float, priority in that list, largest first
         It is the expected information (LOOK) or `curation_error_probability` (CHECK).
+    chance : str, the probability with which the term was drawn at random; "" if it was chosen
     """
 
     queue: str = ""
     worth: float = 0.0
+    chance: str = ""
 
 
 @dataclass(frozen=True)
@@ -265,6 +269,19 @@ def expected_information(probability, n_genes):
     return probability * (1 - probability) / np.maximum(n_genes, 1)
 
 
+def draw_terms(answers):
+    """Draw DRAWN_TERMS of the terms of a group at random, the same each time; return term -> chance as text.
+
+    answers : list of the Answers of the model about the group
+    """
+    if not answers:
+        return {}
+    seed = int(json_digest([answers[0].group, answers[0].stage_range])[:12], 16)
+    n = min(DRAWN_TERMS, len(answers))
+    drawn = np.random.default_rng(seed).choice(sorted(answer.term for answer in answers), n, replace=False)
+    return dict.fromkeys(drawn.tolist(), f"{n / len(answers):.4f}")
+
+
 def curation_error_probability(probability, curated, yes):
     """Return the probability that the curators are wrong; 0 where the model agrees with them.
 
@@ -308,6 +325,7 @@ class ReviewSelector:
         dict, term -> ReviewMark
         """
         marks = {}
+        chances = draw_terms([one.answer for one in terms if one.answer.n_genes])
         new = [one for one in terms if one.term not in reviewed and one.answer.answer]
         for one in new:
             is_missed, is_new = one.status == MISSED, one.status == NEW
@@ -319,6 +337,8 @@ class ReviewSelector:
         asked = [answer for answer in unanswered if answer.n_genes]
         values = np.array([(answer.probability, answer.n_genes) for answer in asked]).reshape(-1, 2)
         worth = expected_information(*values.T)
-        for i in np.argsort(-worth, kind="stable")[:TERMS_PER_REVIEW].tolist():
-            marks[asked[i].term] = ReviewMark(LOOK, float(worth[i]))
+        chosen = np.argsort(-worth, kind="stable")[:TERMS_PER_REVIEW].tolist()
+        for i, answer in enumerate(asked):
+            if i in chosen or answer.term in chances:
+                marks[answer.term] = ReviewMark(LOOK, float(worth[i]), chances.get(answer.term, ""))
         return marks

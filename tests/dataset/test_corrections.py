@@ -1,6 +1,7 @@
 """What curators say of single terms: read, settled, applied to annotations."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
 
 import pytest
@@ -47,6 +48,34 @@ def test_a_table_of_corrections_comes_back(tmp_path):
     path.write_text(format_corrections(rows[::-1]))
     assert path.read_text().startswith(HEAD)
     assert read_corrections([path]) == rows
+
+
+@pytest.mark.parametrize("cells", [",perhaps", "0,", "1.5,", "1e-3,", "x,"])
+def test_a_chance_and_a_mark_that_cannot_be_understood_are_refused(tmp_path, cells):
+    path = tmp_path / "ben.csv"
+    path.write_text(
+        f"gene,stage_range,term,verdict,date,chance,finished\nDl,4-6,gap,accept,2026-01-02,{cells}\n"
+    )
+    with pytest.raises(InputError, match=r"ben.csv, line 2: chance .* cannot be understood"):
+        read_corrections([path])
+
+
+def test_terms_weigh_one_in_a_gene_judged_whole_and_the_inverse_chance_if_they_were_drawn(annotations):
+    new, named = partial(said, gene="new"), ("pole cell", "amnioserosa anlage", "brain primordium")
+    drawn = replace(new("reject"), chance="0.25"), new("accept", term="amnioserosa anlage")
+
+    def weights(*corrections, gene="new", terms=named):
+        corrected, changes = applied(annotations, *corrections)
+        unknown = corrected.unknown_terms(gene, "4-6", terms)
+        return corrected.judged_weights(gene, "4-6", terms), unknown, changes
+
+    assert weights(*drawn, gene="Dl")[0] == [1, 1, 1], "the table has it"
+    assert weights(*drawn)[:2] == ([4, 0, 0], {"brain primordium"})
+    assert weights(*drawn, terms=named[:2])[0] == [1, 1], "all terms were judged"
+    marked, unsure = replace(drawn[1], finished="yes"), new("unsure", term="brain primordium")
+    found, unknown, changes = weights(drawn[0], marked)
+    assert found == [1, 1, 1] and not unknown and not changes["of_new_genes"]
+    assert weights(drawn[0], marked, unsure)[1] == {"brain primordium"}
 
 
 DATES = "2026-01-30, 2026-01-30T10:00, 30.01.2026, 30.1.26, 1/30/2026, 30/1/26, 30-Jan-2026, 30. jan. 26"

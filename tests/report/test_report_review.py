@@ -10,7 +10,7 @@ from flyannot.base.errors import InputError
 from flyannot.curation.corrections import COLUMNS, VERDICTS, Correction, read_corrections, settle_verdicts
 from flyannot.dataset.folder import Image
 from flyannot.dataset.images import name_genes_by_file
-from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry
+from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry, ReviewMark
 from flyannot.report.page import ReviewSettings
 from flyannot.report.templates import read_template
 from tests.report.browser import (
@@ -320,11 +320,11 @@ def test_a_curator_decides_on_the_page_and_takes_it_back(view, tmp_path):
 def test_terms_that_were_not_predicted_are_added(view):
     group = view.locator("#gene")
     group.locator(".another").fill("Brain Primordium")
-    group.locator("form.add button").click()
+    group.locator("form.add [type=submit]").click()
     assert verdict(view, "brain primordium") == "accept"
     assert group.locator("tr[data-status=added]").inner_text().startswith("brain primordium")
     group.locator(".another").fill("no such term")
-    group.locator("form.add button").click()
+    group.locator("form.add [type=submit]").click()
     assert "There is no term" in view.inner_text("#review-said")
     assert not cell(view, "gap").locator("button").first.is_visible()
     group.locator("button.more").click()
@@ -333,6 +333,52 @@ def test_terms_that_were_not_predicted_are_added(view):
     reload(view)
     assert verdict(view, "brain primordium") == "accept" and verdict(view, "gap") == "accept"
     assert cell(view, "gap").locator("button").first.is_visible(), "what was reviewed is not folded away"
+
+
+def finished(view, path):
+    """Return (verdict, finished) by term, of the corrections that the page gives."""
+    rows = rows_of_csv(downloaded(view, path / "c.csv"))
+    return {row["term"]: (row["verdict"], row["finished"]) for row in rows}
+
+
+def test_a_gene_is_finished_by_a_key_and_opened_again(view, tmp_path):
+    """Terms that are shown and open are rejected; a later verdict on the gene has the mark, too."""
+    press(view, "midgut", "accept")
+    view.keyboard.press("f")
+    assert "2 open terms rejected; Dl is finished" in view.inner_text("#review-said")
+    rest = {"pole cell": ("reject", "yes"), "'=odd, term": ("reject", "yes")}
+    assert finished(view, tmp_path) == {"midgut": ("accept", "yes"), **rest}
+    button = view.locator("button.finish")
+    assert button.get_attribute("aria-pressed") == "true"
+    assert "3 of 3 reviewed, finished" in view.locator(LINES).first.inner_text()
+    press(view, "pole cell", "accept")
+    assert finished(view, tmp_path)["pole cell"] == ("accept", "yes")
+    reload(view)
+    button.click()
+    assert {mark for _, mark in finished(view, tmp_path).values()} == {""}
+    view.click("#undo")
+    assert {mark for _, mark in finished(view, tmp_path).values()} == {"yes"} and not violations(view)
+
+
+def test_a_term_that_the_eye_adds_finishes_the_gene_once_no_shown_term_is_open(view, tmp_path):
+    for name in ("pole cell", "midgut", "=odd, term"):
+        press(view, name, "accept")
+    assert {mark for _, mark in finished(view, tmp_path).values()} == {""}, "nothing was added"
+    view.locator("#gene .another").fill("brain primordium")
+    view.locator("#gene form.add [type=submit]").click()
+    assert finished(view, tmp_path) == dict.fromkeys(
+        ("'=odd, term", "brain primordium", "midgut", "pole cell"), ("accept", "yes")
+    )
+
+
+def test_the_chance_of_a_drawn_term_is_recorded(browser, tmp_path):
+    drawn = replace(term("gap", ABSENT, 0.1), review=ReviewMark("look", 0.1, "0.2500"))
+    write_groups(tmp_path / "p.html", [replace(entry("Dl"), terms=[term("midgut", NEW, 0.8), drawn])])
+    with shown(browser, tmp_path / "p.html") as view:
+        press(view, "gap", "reject")
+        press(view, "midgut", "reject")
+        rows = rows_of_csv(downloaded(view, tmp_path / "c.csv"))
+    assert {row["term"]: row["chance"] for row in rows} == {"gap": "0.2500", "midgut": ""}
 
 
 @pytest.fixture

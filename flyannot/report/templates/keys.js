@@ -2,7 +2,7 @@
 const Keys = (() => {
   const { list, pane, pick, isNext, listInUse } = Groups;
   const { byId, chosen, index } = Page;
-  const { isBare, say, give, undo, rowOfTerm, idOfGene } = Review;
+  const { isBare, say, give, finish, finishByEye, undo, rowOfTerm, idOfGene } = Review;
   const { partsOf, store, keep } = Verdicts;
 
   const rowsOf = () => Array.from(pane.querySelectorAll("tr[data-term]:not([hidden])"));
@@ -73,6 +73,7 @@ const Keys = (() => {
       return say("The key is for " + row.dataset.term + ": press it again.");
     }
     give(row, verdict);
+    finishByEye(pane);
     if (isOpenTo(row)) return focusRow(row); // the verdict was withdrawn
     const rows = rowsOf();
     const at = rows.indexOf(row);
@@ -102,6 +103,10 @@ const Keys = (() => {
     a: () => giveByKey("accept"),
     r: () => giveByKey("reject"),
     u: () => giveByKey("unsure"),
+    f: () =>
+      chosen.current >= 0 && !isBare(index.groups[chosen.current])
+        ? finish(pane)
+        : say("Choose a gene with predictions first: press j for the next gene."),
     z: undoAndGoThere,
     j: () => goToGene(1),
     k: () => goToGene(-1),

@@ -146,6 +146,45 @@ const Review = (() => {
     const mine = rowsOfKey(key).filter((one) => one.curator === curator());
     return mine.findLast((one) => one.decides) || mine[mine.length - 1];
   }
+  // Keys of the terms of a group on which the curator of this page has a verdict.
+  const mineOfGroup = (group) =>
+    Array.from(verdicts.keys()).filter((key) => keyOfGroup(key) === keyOfTerm(group, "") && mineOf(key));
+  const isFinished = (group) => mineOfGroup(group).some((key) => mineOf(key).finished === "yes");
+  // Return the changes that set or clear the mark of a finished gene in all rows of the curator of this page.
+  const withMark = (keys, finished) =>
+    keys.map((key) => [key, rowsOfKey(key).map((one) => (one === mineOf(key) ? { ...one, finished } : one))]);
+  // Finish a gene, or open it again. Terms that are shown and open are rejected; all others are a no, too.
+  function finish(section) {
+    const group = groupOf(section);
+    readShelf();
+    const keys = mineOfGroup(group);
+    if (isFinished(group)) {
+      change(withMark(keys, ""));
+      return tell(geneNameOf(group) + " is not finished", false);
+    }
+    const rows = Array.from(section.querySelectorAll("tr[data-term]"));
+    const isOpen = (row) => !verdicts.has(keyOfTerm(group, row.dataset.term));
+    const shown = rows.filter((row) => !row.hidden && isOpen(row));
+    const open = shown.length || keys.length ? shown : rows.slice(0, 1);
+    if (!open.length && !keys.length) return say("There is no term to finish.");
+    const more = { finished: "yes", with: open.length ? String(open.length) : "" };
+    const rejected = open.map(({ dataset }) => [
+      keyOfTerm(group, dataset.term),
+      [{ ...rowOfVerdict(group, dataset.term, "reject", null, dataset), ...more }],
+    ]);
+    change([...withMark(keys, "yes"), ...rejected]);
+    const also = open.length ? counted(open.length, "open term") + " rejected; " : "";
+    return tell(also + geneNameOf(group) + " is finished: what you did not accept is a no", true);
+  }
+  // A gene is finished if a term was added by eye, and no term that the page shows is open.
+  function finishByEye(section) {
+    const group = groupOf(section);
+    const rows = Array.from(section.querySelectorAll("tr[data-term]:not([hidden])"));
+    const given = (row) => verdicts.get(keyOfTerm(group, row.dataset.term))?.verdict;
+    const isByEye = (row) =>
+      given(row) === "accept" && !row.dataset.queue && ["added", "absent"].includes(row.dataset.status);
+    if (!isBare(group) && !isFinished(group) && rows.every(given) && rows.some(isByEye)) finish(section);
+  }
   // Give a verdict. The same verdict again withdraws it; if curators disagree, it decides.
   function give(row, verdict) {
     const group = groupOf(row);
@@ -172,7 +211,7 @@ const Review = (() => {
         key,
         isTakenBack
           ? others
-          : [...others, { ...rowOfVerdict(group, term, verdict, mine, row.dataset.probability), decides }],
+          : [...others, { ...rowOfVerdict(group, term, verdict, mine, row.dataset), decides }],
       ],
     ]);
     const now = verdicts.get(key);
@@ -187,12 +226,12 @@ const Review = (() => {
       !isTakenBack,
     );
   }
-  function rowOfVerdict(group, term, verdict, before, probability) {
+  function rowOfVerdict(group, term, verdict, before, { probability, chance } = {}) {
     return {
       ...groups.get(keyOfTerm(group, "")).about,
       decides: "",
-      chance: "",
-      finished: "",
+      chance: chance || "",
+      finished: isFinished(group) ? "yes" : "",
       with: "",
       term,
       verdict,
@@ -294,6 +333,12 @@ const Review = (() => {
       const others = make("button", { type: "button", class: "others" }, "Reject the others");
       others.addEventListener("click", () => rejectOthers(section));
       form.append(others);
+    } else {
+      const title = "All terms that you did not accept are a no (f)";
+      const button = make("button", { type: "button", class: "finish", title }, "Finished");
+      button.setAttribute("aria-pressed", String(isFinished(group)));
+      button.addEventListener("click", () => finish(section));
+      form.append(button);
     }
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -311,6 +356,7 @@ const Review = (() => {
         verdicts.get(keyOfTerm(groupOf(row), term)).verdict !== "accept"
       )
         give(row, "accept");
+      finishByEye(section);
       field.focus(); // for the next term
     });
     return form;
@@ -351,11 +397,14 @@ const Review = (() => {
     const done = keys.filter((key) => verdicts.has(key)).length;
     const accepted = acceptedOf(group);
     const open = contestedOf(group);
+    const finished = done && isFinished(group) ? ", finished" : "";
     place.querySelector(".count").textContent =
-      (done ? done + " of " + keys.length + " reviewed" : "") +
+      (done ? done + " of " + keys.length + " reviewed" + finished : "") +
       (done && open.length ? ", " : "") +
       (open.length ? open.length + " to decide: " + open.join(", ") : "");
-    place.querySelector(".count").classList.toggle("all", done > 0 && done === keys.length);
+    place
+      .querySelector(".count")
+      .classList.toggle("all", done > 0 && (done === keys.length || finished !== ""));
     if (isBare(group) && !group.terms.length)
       place
         .querySelector(".what .terms")
@@ -374,6 +423,9 @@ const Review = (() => {
     for (const line of list.querySelectorAll("a")) showCount(line);
     if (chosen.current >= 0) showCount(pane);
     if (pane.querySelector("form.add")) addAsked(pane);
+    pane
+      .querySelector("button.finish")
+      ?.setAttribute("aria-pressed", String(isFinished(index.groups[chosen.current])));
     for (const row of pane.querySelectorAll("tr[data-term]")) {
       const group = groupOf(row);
       const isAdded = row.dataset.status === "added" && !askedOf(group).includes(row.dataset.term);
@@ -457,6 +509,7 @@ const Review = (() => {
     pane.addEventListener("click", (event) => {
       const button = event.target.closest("button[data-verdict]");
       if (button) give(button.closest("tr"), button.dataset.verdict);
+      if (button) finishByEye(pane);
     });
     // Keep every letter, since a page may be closed at any time.
     pane.addEventListener("input", (event) => {
@@ -504,6 +557,8 @@ const Review = (() => {
     keysOfGroup,
     say,
     give,
+    finish,
+    finishByEye,
     undo,
     rowOfTerm,
     startReview,
