@@ -124,8 +124,8 @@ TRAIN = Step(
     instead: precision=0.8 gives fewer and more reliable suggestions, sensitivity=0.9 gives more, balanced
     has the largest sensitivity + specificity on held-out genes, as in the papers.
 
-    With --adapt, the curated terms move the answers of an existing model as far as they support it; its
-    features must be made in the way of that model (flyannot pool PICTURES MODEL).
+    With --adapt, a model learns from the curated terms and from the rows that it carries; features must be
+    made in the way of that model (flyannot pool PICTURES MODEL). It keeps its answers if no gain is shown.
 
     \b
     Example:

@@ -1,251 +1,245 @@
 """Adaptation of a trained model to the curated terms of other groups, such as the verdicts of a curator.
 
-The base model gives the new groups logits L (n_groups, n_base_terms): slope times decision value plus offset.
-Z has these logits, centred and scaled to standard deviation 1, and a last column of ones.  The adapted logit
-of term j is
+A model carries the rows that it learned from (`TrainingRows`).  The adapted model is trained on these rows
+and on the new groups together, so that it forgets nothing.
 
-    L_j + Z u_j,   where u_j minimises   sum_i loss(L_ij + Z_i u_j, y_ij) + penalty s_j/2 |u_j|^2
-
-over the groups i for which y_ij is known, with the logistic loss.  So the base model is the prior, and the
-new groups say how the logits of all terms together predict one of them.  The result is linear in the logits,
-and so in the features of a linear base model.
-
-s_j is the standard deviation of y_ij by the base model, divided by its root mean square over the terms.  So
-rare terms move nearly as far as frequent ones.  One penalty serves all terms.  It is the first of PENALTIES,
-unless another has a smaller loss on held-out genes by a number of standard errors.  An infinite penalty
-leaves the base model unchanged.  With ten genes, a choice by the loss alone was worse than the base model.
+Verdicts are a chosen sample: a term that was added by eye is always a yes.  They inflated probabilities, and
+made the answers about other genes worse.  So only genes that were judged whole teach the terms of the model.
+The adapted model is used only if a gain is shown on held-out genes (`compare_answers`).  All terms of genes
+that were judged whole count, and of other genes those that were drawn at random with a known chance.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from flyannot.terms.calibration import sigmoid
-from flyannot.terms.folds import inner_folds
-from flyannot.terms.model import PER_TERM, Model, build_model, count_genes, fit_model
-from flyannot.terms.scorer import Scorer, observed_mask
+from flyannot.base.stage_ranges import stage_range_rng
+from flyannot.base.text import pluralise
+from flyannot.encode.groups import Groups
+from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval
+from flyannot.terms.cross_validation import cross_validate, exclusion_reasons
+from flyannot.terms.model import fit_model, model_from_arrays
+from flyannot.terms.training_set import observed_terms, trainable_terms, training_rows
 
-# Each penalty, and how many standard errors it must be better than the first.
-PENALTIES = {100.0: 0, np.inf: 1, 30.0: 2, 10.0: 2}
-_N_FOLDS = 5
-_MAX_STEPS = 100  # Newton steps; about five are needed
-_TOLERANCE = 1e-8  # largest change of a coefficient in the last step
+MOST_VALUES = 1 << 26  # larger rows are not kept, so that files of models stay small
+_LARGEST = 127  # int8
+_LEAST_PROBABILITY = 1e-6  # in a logarithm
 
 
 @dataclass(frozen=True)
-class Adapter:
-    """A base model, which is adapted to the terms of other groups.
+class TrainingRows:
+    """The rows from which a model learned, in 8 bits for each feature.
 
-    Its rows of features are the logits of the base model, followed by any coordinates of the groups, from
-    which terms are learned that the base model does not know.
-
-    base : Model of a linear method
-    base_terms : list of the names of its terms
+    value : int8 (n_rows, n_features)
+    scale : float32 (n_rows,), by which the values of a row are multiplied
+    gene : list of n_rows names
+    truth : int8 (n_rows, n_terms), 1 if the row has the term, 0 if not, -1 if unknown
     """
 
-    base: Model
-    base_terms: list
+    value: np.ndarray
+    scale: np.ndarray
+    gene: list
+    truth: np.ndarray
 
-    def logits(self, X):
-        """Return the calibrated logits of the base model, float64 (n_rows, n_base_terms).
+    ARRAYS: ClassVar[dict] = {"value": ("i1", ("n_rows", "n_features")), "scale": ("f4", ("n_rows",))}
+    ARRAYS |= {"gene": ("S", ("n_rows",)), "truth": ("i1", ("n_rows", "n_terms"))}
 
-        X : float array (n_rows, n_features), features of groups
-        """
-        return self.base.logits(self.base.decision_values(X))
+    @classmethod
+    def from_features(cls, X, genes, Y, observed):
+        """Round the features X (n_rows, n_features) of groups; Y and observed are as in `LabelledRows`."""
+        scale = (np.abs(X).max(axis=1, initial=0) / _LARGEST).astype(np.float32)
+        value = np.round(X / np.where(scale > 0, scale, 1)[:, None]).astype(np.int8)
+        return cls(value, scale, list(genes), np.where(observed, Y, -1).astype(np.int8))
 
-    def fit(self, X, Y, genes, *, terms, rng, options, observed=None):
-        """Adapt the base model to groups, and learn the terms that it does not know.
-
-        Parameters
-        ----------
-        X : float array (n_rows, n_base_terms + n_coordinates), logits and coordinates of the groups
-        Y : bool array (n_rows, n_terms), True if the group has the term
-        genes : sequence (n_rows,), the gene of each row
-        terms : list of n_terms names; the base model may know them or not
-        rng : numpy Generator
-        options : FitOptions, for terms that the base model does not know
-        observed : bool array (n_rows, n_terms), True where Y is known; None for everywhere
-
-        Returns
-        -------
-        model : Model of such rows X, with the terms in this order
-            Its decision values are logits.  The AUC, its interval and the precision of an adapted term are
-            the base model's.  Its numbers of groups and genes include the new ones.
-        """
-        observed = observed_mask(observed, Y.shape)
-        n_base = len(self.base_terms)
-        L = X[:, :n_base]
-        position = {term: j for j, term in enumerate(self.base_terms)}
-        is_known = np.array([term in position for term in terms], bool)
-        columns = [position[term] for term in terms if term in position]
-        weights = np.zeros((len(terms), X.shape[1]))
-        intercept = np.zeros(len(terms))
-        known = self._correct(L, columns, Y[:, is_known], observed[:, is_known], genes, rng)
-        weights[is_known, :n_base], intercept[is_known] = known
-        of_base = self.base.arrays() | {"slope": (self.base.slope > 0) * 1.0}
-        of_base["offset"] = np.where(self.base.slope > 0, 0.0, self.base.offset)
-        if self.base.decision_threshold is not None:
-            of_base["threshold"] = self.base.logits(self.base.decision_threshold)
-        parts = {name: [values[columns]] for name, values in of_base.items() if name in PER_TERM}
-        if not is_known.all():
-            more = {"rng": rng, "options": options, "observed": observed[:, ~is_known]}
-            added = fit_model(self.base.method, X[:, n_base:], Y[:, ~is_known], genes, **more)
-            weights[~is_known, n_base:] = added.scorer.weights
-            intercept[~is_known] = added.scorer.intercept
-            for name, values in parts.items():
-                values.append(added.arrays()[name])
-        options.on_terms(len(columns))
-        order = np.argsort(np.concatenate([np.flatnonzero(is_known), np.flatnonzero(~is_known)]))
-        arrays = {name: np.concatenate(values)[order] for name, values in parts.items()}
-        arrays["n_genes"][is_known] += count_genes(Y, genes, observed)[0][is_known]
-        arrays["n_groups"][is_known] += observed[:, is_known].sum(axis=0).astype(np.int32)
-        arrays["n_positive"][is_known] += Y[:, is_known].sum(axis=0).astype(np.int32)
-        return build_model(self.base.method, Scorer(weights, intercept), arrays)
-
-    def _correct(self, L, columns, Y, observed, genes, rng):
-        """Fit the corrections of some base terms, as weights of the logits of all base terms.
-
-        Parameters
-        ----------
-        L : float array (n_rows, n_base_terms), logits
-        columns : list of the numbers of n_known base terms
-        Y, observed : bool arrays (n_rows, n_known)
-        genes : sequence (n_rows,)
-        rng : numpy Generator
-
-        Returns
-        -------
-        weights : float64 array (n_known, n_base_terms)
-        intercept : float64 array (n_known,)
-        """
-        weights = np.zeros((len(columns), L.shape[1]))
-        weights[np.arange(len(columns)), columns] = 1.0
-        centre = L.mean(axis=0)
-        spread = L.std(axis=0)
-        Z = np.column_stack([(L - centre) / np.where(spread > 0, spread, 1.0), np.ones(len(L))])
-        prior = L[:, columns]
-        penalty = choose_penalty(Z, prior, Y, observed, genes, rng) if columns else np.inf
-        U = fit_corrections(Z, prior, Y, observed, penalty)
-        U[:, self.base.slope[columns] == 0] = 0  # nothing was learned of these terms
-        change = U[:-1] / np.where(spread > 0, spread, 1.0)[:, None]
-        return weights + change.T, U[-1] - centre @ change
-
-    def in_features(self, model, in_features):
-        """Convert an adapted Model of logits and coordinates to a Model of features.
-
-        Parameters
-        ----------
-        model : Model, as `fit` returns; its first terms are all base terms, in their order
-        in_features : function from a linear scorer of coordinates to a scorer of features, or None
-            It is None if the base model knows all terms.
-        """
-        n_base = len(self.base_terms)
-        mixing = model.scorer.weights[:, :n_base]
-        base = self.base.scorer.arrays()
-        weights = (mixing * self.base.slope) @ base["weights"]
-        logits_at_zero = self.base.logits(base["intercept"])
-        intercept = model.scorer.intercept + mixing @ logits_at_zero
-        if len(weights) > n_base:
-            added = model.scorer.weights[n_base:, n_base:]
-            weights[n_base:] += in_features(Scorer(added, np.zeros(len(added)))).weights
-        return replace(model, scorer=_extend(self.base.scorer, weights, intercept))
+    @property
+    def X(self):
+        """The features, float32 (n_rows, n_features)."""
+        return self.value * self.scale[:, None]
 
 
-def _extend(scorer, weights, intercept):
-    """Return a linear scorer with other weights and intercepts, and perhaps with more terms.
+@dataclass(frozen=True)
+class ExtendedFeatures:
+    """Features of images, read as `StoredFeatures`, and after them the rows X of a model, one an image."""
 
-    Its other arrays, which say how it was trained, are 0 for the added terms.
+    features: Any
+    X: np.ndarray
+
+    @property
+    def shape(self):
+        """The number of rows and of features."""
+        return self.features.shape[0] + len(self.X), self.features.shape[1]
+
+    def iterate_blocks(self, columns=slice(None)):
+        """Yield (number of the first row, array of features), as `StoredFeatures` does."""
+        yield from self.features.iterate_blocks(columns)
+        yield self.features.shape[0], self.X[:, columns]
+
+
+def extend_training_set(curated, observed, n_images, terms, rows):
+    """Add the rows of a model to a training set.
 
     Parameters
     ----------
-    scorer : Scorer
-    weights : float array (n_terms, n_features)
-    intercept : float array (n_terms,)
-    """
-    arrays = scorer.arrays()
-    n_added = len(weights) - len(scorer.weights)
-    for name, (_, dimensions) in scorer.ARRAYS.items():
-        if name not in ("weights", "intercept"):
-            arrays[name] = np.pad(arrays[name], [(0, n_added * (size == "n_terms")) for size in dimensions])
-    return type(scorer)(**arrays | {"weights": weights, "intercept": intercept})
-
-
-def choose_penalty(Z, prior, Y, observed, genes, rng):
-    """Choose one of PENALTIES by the out-of-fold logistic loss, summed over all terms of a group.
-
-    Parameters
-    ----------
-    Z : float array (n_rows, n_columns)
-    prior : float array (n_rows, n_terms), logits of the base model
-    Y, observed : bool arrays (n_rows, n_terms)
-    genes : sequence (n_rows,), the gene of each row
-    rng : numpy Generator, for the folds
-    """
-    if len(np.unique(genes)) < 2:
-        return np.inf
-    folds = inner_folds(genes, _N_FOLDS, rng)
-    losses = []
-    for penalty in PENALTIES:
-        logits = prior.copy()
-        for fold in np.unique(folds):
-            out = folds == fold
-            U = fit_corrections(Z[~out], prior[~out], Y[~out], observed[~out], penalty)
-            logits[out] += Z[out] @ U
-        losses.append((observed * (np.logaddexp(0, logits) - Y * logits)).sum(axis=1))
-    gains = losses[0] - np.array(losses)  # (n_penalties, n_rows)
-    needed = np.array(list(PENALTIES.values())) * gains.std(axis=1) / np.sqrt(len(Z))
-    return list(PENALTIES)[int(np.argmax(gains.mean(axis=1) - needed))]
-
-
-def fit_corrections(Z, prior, Y, observed, penalty):
-    """Fit logistic regressions with given offsets and a ridge penalty, by Newton's method.
-
-    Parameters
-    ----------
-    Z : float array (n_rows, n_columns)
-    prior : float array (n_rows, n_terms), the offsets: logits without any correction
-    Y : bool array (n_rows, n_terms)
-    observed : bool array (n_rows, n_terms), True where Y is known
-    penalty : float > 0; infinity gives zeros
+    curated : TrainingSet of the new groups
+    observed : bool array (n_groups, n_terms), True where it is known whether a group has a term of the model
+    n_images : int, the number of images of the features of `curated`
+    terms : list of the n_terms terms of the model
+    rows : TrainingRows of the model
 
     Returns
     -------
-    U : float64 array (n_columns, n_terms), so that prior + Z U are the corrected logits
+    TrainingSet of the new groups, followed by the rows
+        Its terms are the model's, followed by those that only the new groups have.
     """
-    U = np.zeros((Z.shape[1], Y.shape[1]))
-    if np.isinf(penalty):
-        return U
-    variance = np.maximum((sigmoid(prior) * sigmoid(-prior)).mean(axis=0), np.finfo(float).tiny)
-    penalties = penalty * np.sqrt(variance / (variance.mean() if len(variance) else 1))
-    for j, (known, ridge) in enumerate(zip(observed.T, penalties)):
-        problem = Z[known], prior[known, j], Y[known, j], ridge
-        rows, offset, truth, _ = problem
-        u = U[:, j]
-        for _ in range(_MAX_STEPS):
-            probability = sigmoid(offset + rows @ u)
-            gradient = rows.T @ (probability - truth) + ridge * u
-            curvature = (rows.T * (probability * (1 - probability))) @ rows
-            curvature.flat[:: len(u) + 1] += ridge
-            step = np.linalg.solve(curvature, gradient)
-            while _loss(u - step, *problem) > _loss(u, *problem) * (1 + 1e-12):
-                step /= 2
-            u = u - step
-            if np.abs(step).max() < _TOLERANCE:
-                break
-        U[:, j] = u
-    return U
+    new = [j for j, term in enumerate(curated.terms) if term not in terms]
+    columns = [curated.terms.index(term) if term in curated.terms else -1 for term in terms]
+    Y = np.pad(curated.Y, ((0, 0), (0, 1)))[:, columns + new]
+    observed = np.hstack([observed, curated.observed[:, new]])
+    truth = np.pad(rows.truth, ((0, 0), (0, len(new))), constant_values=-1)
+    for gene, of_gene in zip(curated.genes, observed):  # a verdict replaces the answer of before
+        truth[np.ix_(np.array(rows.gene) == gene, of_gene)] = -1
+    names = [f"row {i}" for i in range(len(truth))]
+    images = [np.array([n_images + i]) for i in range(len(truth))]
+    added = names, [""] * len(names), list(rows.gene), images
+    return replace(
+        curated,
+        Y=np.vstack([Y, truth == 1]),
+        observed=np.vstack([observed, truth >= 0]),
+        genes=[*curated.genes, *rows.gene],
+        terms=[*terms, *(curated.terms[j] for j in new)],
+        reasons=[""] * len(terms) + [curated.reasons[j] for j in new],
+        groups=Groups(*map(list.__add__, vars(curated.groups).values(), added)),
+    )
 
 
-def _loss(u, rows, offset, truth, penalty):
-    """Return the penalised logistic loss of one term, at the coefficients u (n_columns,).
+def join_models(base, adapted):
+    """Return the Model `base` with the additional terms of the Model `adapted`, which stand after its own."""
+    arrays = adapted.arrays()
+    for name, of_base in base.arrays().items():
+        if of_base.shape[1:] == arrays[name].shape[1:]:
+            arrays[name] = np.concatenate([of_base, arrays[name][len(of_base) :]])
+    return model_from_arrays(base.method, arrays)
+
+
+def compare_answers(before, after, weights, genes):
+    """Compare the answers of a model before and after its adaptation, on terms that were not chosen.
 
     Parameters
     ----------
-    u : float array (n_columns,)
-    rows : float array (n_rows, n_columns)
-    offset : float array (n_rows,)
-    truth : bool array (n_rows,)
-    penalty : float
+    before, after : TermOutcomes of the same groups; the first terms are the base model's
+    weights : float array (n_groups, n_base_terms), as `Annotations.judged_weights` returns
+    genes : list of n_groups names
+
+    Returns
+    -------
+    is_gain : bool, True if the logarithmic loss of a gene falls by more than its standard error
+    sentence : str, what was measured; F1 is over all terms of all genes
     """
-    logit = offset + rows @ u
-    return (np.logaddexp(0, logit) - truth * logit).sum() + penalty / 2 * u @ u
+    known = slice(weights.shape[1])
+    if not weights.any():
+        what = "no new gene is finished, so no gain can be shown"
+        return False, f"{what}: the model keeps its answers"
+    rows = np.flatnonzero(weights.any(axis=1))
+    weights, truth = weights[rows], before.truth[rows, known]
+    (draws,) = bootstrap_gene_weights([genes[g] for g in rows])
+    f1 = []
+    losses = []
+    for outcome in (before, after):
+        yes = outcome.yes[rows, known]
+        right, listed = (draws @ (weights * n).sum(axis=1) for n in (2 * (yes & truth), yes + truth * 1))
+        f1.append(right / np.maximum(listed, _LEAST_PROBABILITY))
+        p = np.where(truth, *(sign * outcome.probabilities[rows, known] + (sign < 0) for sign in (1, -1)))
+        losses.append(-(weights * np.log(np.maximum(p, _LEAST_PROBABILITY))).sum(axis=1))
+    gains = losses[0] - losses[1]
+    error = gains.std() / np.sqrt(len(gains))
+    is_gain = bool(gains.mean() > error)
+    low, high = bootstrap_interval((f1[1] - f1[0])[1:])
+    number = pluralise(len({genes[g] for g in rows}), "gene")
+    return is_gain, (
+        f"verdicts on {number}: F1 {f1[0][0]:.3f} -> {f1[1][0]:.3f} ({low:+.3f} to {high:+.3f}), log loss of "
+        f"a gene {-gains.mean():+.2f} (standard error {error:.2f}): "
+        f"the model {'is adapted' if is_gain else 'keeps its answers'}"
+    )
+
+
+class Adaptation:
+    """A model of one stage range, and the curated groups to which it is adapted.
+
+    Parameters
+    ----------
+    base : StageRangeModel, with rows
+    curated : TrainingSet, not empty
+    features : StoredFeatures
+    annotations : Annotations
+    stage_range : str
+    options : TrainOptions
+    n_threads, seed : int
+    """
+
+    def __init__(self, base, curated, features, annotations, stage_range, options, *, n_threads=1, seed=0):
+        self._base = base
+        self._seed = seed, stage_range
+        genes = list(zip(curated.groups.gene, curated.groups.fbgn))
+        weights = np.array([annotations.judged_weights(g, stage_range, base.terms, f) for g, f in genes])
+        known = observed_terms(curated.groups, annotations, stage_range, base.terms)
+        known &= ~np.isin(base.terms, options.exclude_terms)
+        teaches = known & (weights == 1)
+        rows = extend_training_set(curated, teaches, features.shape[0], base.terms, base.rows)
+        self._rows = rows.with_features(ExtendedFeatures(features, base.rows.X), options, n_threads)
+        self._X = training_rows(features.iterate_blocks(), curated.groups, options)
+        self._observed = np.hstack([known, rows.observed[: len(genes), len(base.terms) :]])
+        # A gene that the model knows cannot test it, and nothing is to test if no group teaches anything.
+        is_new = np.array([gene not in base.train_genes for gene in curated.genes])
+        self._weights = weights * known * is_new[:, None] * teaches.any()
+
+    def compare(self, folds, options):
+        """Predict the groups before and after the adaptation, and compare the answers.
+
+        folds : dict from the genes of the groups to folds; options : FitOptions
+
+        Returns
+        -------
+        outcome : TermOutcomes of the groups, by the model that `train` makes
+        is_gain, sentence : as `compare_answers` returns them
+        """
+        n, known = len(self._X), slice(len(self._base.terms))
+        model, genes, n_folds = self._base.model, self._rows.genes[:n], max(folds.values()) + 1
+        folds = dict.fromkeys(self._rows.genes, -1) | folds
+        more = {"rng": stage_range_rng(*self._seed), "method": model.method, "options": options}
+        after = cross_validate(self._rows, folds=folds, **more)
+        after = replace(after.subset(slice(n), range(len(after.terms))), observed=self._observed)
+        own = exclusion_reasons(after.truth, np.array(genes), after.folds, n_folds, after.observed)
+        after = replace(after, reasons=[why or mine for why, mine in zip(self._rows.reasons or own, own)])
+        values = model.decision_values(self._X)
+        p = model.probabilities(values)
+        of_base = (values, model.answers(values), p, model.answer_thresholds(p))
+        before = replace(after.subset(slice(n), range(len(after.terms))), reasons=after.reasons)
+        is_unknown = np.isnan(after.values[:, known])  # no fold could train these terms
+        for name, of_one in zip(("values", "yes", "probabilities", "thresholds"), of_base):
+            getattr(before, name)[:, known] = of_one
+            np.copyto(getattr(after, name)[:, known], of_one, where=is_unknown)
+        is_gain, sentence = compare_answers(before, after, self._weights, genes)
+        return after if is_gain else before, is_gain, sentence
+
+    def train(self, folds, options):
+        """Return the adapted StageRangeModel, and the sentence of `compare_answers`.
+
+        If no gain is shown, the model keeps its answers, and only learns the terms that it does not know.
+        The parameters are as in `compare`.
+        """
+        _, is_gain, sentence = self.compare(folds, replace(options, on_terms=lambda n: None))
+        base, rows, model = self._base, self._rows, self._base.model
+        n_known = len(base.terms)
+        kept = [*range(n_known), *(j for j in trainable_terms(rows) if j >= n_known)]
+        Y, observed = rows.Y[:, kept], rows.observed[:, kept]
+        if is_gain or len(kept) > n_known:
+            more = {"rng": stage_range_rng(*self._seed), "options": options, "observed": observed}
+            adapted = fit_model(model.method, rows.X, Y, rows.genes, **more)
+            adapted = replace(adapted, scorer=rows.in_features(adapted.scorer))
+            model = adapted if is_gain else join_models(model, adapted)
+        X = np.concatenate([self._X, base.rows.X])
+        carried = TrainingRows.from_features(X, rows.genes, Y, observed)
+        terms = [rows.terms[j] for j in kept]
+        genes = base.train_genes.union(rows.genes)
+        return replace(base, terms=terms, model=model, train_genes=genes, rows=carried), sentence

@@ -7,7 +7,6 @@ thresholds and calibration are chosen inside each outer training set.
 
 import logging
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -19,18 +18,17 @@ from flyannot.terms.scorer import FitOptions, list_observed_rows
 log = logging.getLogger("flyannot")
 
 
-def cross_validate(rows, *, folds, rng, method="coupled-ridge", options=None, adapter=None):
+def cross_validate(rows, *, folds, rng, method="coupled-ridge", options=None):
     """Predict every group of one stage range by a model that was trained on the genes of the other folds.
 
     Parameters
     ----------
     rows : LabelledRows, one for each group
-    folds : dict from gene to fold
+    folds : dict from gene to fold; the groups of a gene with a negative fold are always trained on
     rng : numpy Generator
     method : name in CLASSIFIERS
     options : FitOptions
         Its `on_terms` counts every term once for each fold, also a term that is not evaluated.
-    adapter : Adapter, whose base model is adapted in each fold; None to train with the method alone
 
     Returns
     -------
@@ -46,19 +44,16 @@ def cross_validate(rows, *, folds, rng, method="coupled-ridge", options=None, ad
     X, Y, genes = np.asarray(rows.X), np.asarray(rows.Y, bool), np.asarray(rows.genes)
     observed = rows.observed
     row_folds = look_up_folds(genes, folds)
-    unevaluable = _exclusion_reasons(Y, genes, row_folds, max(folds.values()) + 1, observed)
+    unevaluable = exclusion_reasons(Y, genes, row_folds, max(folds.values()) + 1, observed)
     reasons = [given or own for given, own in zip(rows.reasons, unevaluable)]
     kept = [j for j, reason in enumerate(reasons) if not reason]
     values, probability, threshold = np.full((3, *Y.shape), np.nan)
     yes = np.zeros(Y.shape, bool)
     options.on_terms(len(reasons) * (max(folds.values()) + 1) - len(kept) * len(np.unique(row_folds)))
-    held_out = [row_folds == fold for fold in np.unique(row_folds)] if kept else []
-    fit = partial(fit_model, method)
-    if adapter:
-        fit = partial(adapter.fit, terms=[rows.terms[j] for j in kept])
+    held_out = [row_folds == fold for fold in np.unique(row_folds) if fold >= 0] if kept else []
     for out in held_out:
         known = {"genes": genes[~out], "observed": observed[:, kept][~out]}
-        model = fit(X[~out], Y[:, kept][~out], **known, rng=rng, options=options)
+        model = fit_model(method, X[~out], Y[:, kept][~out], **known, rng=rng, options=options)
         log.debug("%d terms, %d groups trained, %d held out", len(kept), (~out).sum(), out.sum())
         of_fold = model.decision_values(X[out])
         where = np.ix_(out, kept)
@@ -87,7 +82,7 @@ def join_outcomes(outcomes):
     )
 
 
-def _exclusion_reasons(Y, genes, row_folds, n_folds, observed):
+def exclusion_reasons(Y, genes, row_folds, n_folds, observed):
     """Return for every term the reason why it cannot be evaluated, or "".
 
     Parameters
@@ -102,7 +97,7 @@ def _exclusion_reasons(Y, genes, row_folds, n_folds, observed):
     for j, known in enumerate(list_observed_rows(observed)):
         positive, of_term = Y[known, j], genes[known]
         reason = untrainable_reason(positive, of_term, n_folds)
-        for fold in np.unique(row_folds):
+        for fold in np.unique(row_folds[row_folds >= 0]):
             train = row_folds[known] != fold
             short = untrainable_reason(positive[train], of_term[train])
             reason = reason or (f"outside fold {fold}: {short}" if short else "")

@@ -82,11 +82,12 @@ class TermOutcomes:
         object.__setattr__(self, "reasons", tuple(self.reasons or [""] * len(self.terms)))
 
     def subset(self, rows, columns):
-        """Return the TermOutcomes of some groups and terms, without reasons and thresholds.
+        """Return the TermOutcomes of some groups and terms, without reasons.
 
         rows, columns : numbers of the groups and of the terms
         """
-        names = ("truth", "values", "yes", "probabilities", "observed")
+        names = ["truth", "values", "yes", "probabilities", "observed"]
+        names += ["thresholds"] if self.thresholds is not None else []
         return TermOutcomes(
             terms=tuple(self.terms[j] for j in columns),
             folds=None if self.folds is None else self.folds[rows],

@@ -147,7 +147,7 @@ class TrainOptions(Options):
         None,
         ModelPath(),
         "Adapt this model (a file, or the name of one that comes with flyannot) to the curated terms, "
-        "instead of training a new one. All its terms stay, and its method and normalisation are used.",
+        "instead of training a new one. It keeps all its terms, and its answers if no gain is shown.",
         in_header=False,
     )
     scheme: str = option(

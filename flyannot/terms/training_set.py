@@ -12,7 +12,8 @@ from flyannot.base.text import pluralise
 from flyannot.encode.groups import Groups, group_images, pool_groups, training_rows
 from flyannot.jobs.resources import require_memory
 from flyannot.terms.feature_rows import CholeskyBasis, add_inner_products
-from flyannot.terms.scorer import observed_mask
+from flyannot.terms.model import untrainable_reason
+from flyannot.terms.scorer import list_observed_rows, observed_mask
 
 _BLOCK_BYTES = 1 << 29  # columns of all groups that are in memory at once
 ENOUGH_GROUPS = 5  # with a term, to learn it; fewer in small data sets
@@ -81,15 +82,6 @@ class TrainingSet(LabelledRows):
         of_rows = {"features": features, "groups": self.groups, "scheme": options.scheme}
         in_features = partial(_in_features, basis=basis, lengths=lengths, **of_rows)
         return replace(self, X=basis.coordinates, in_features=in_features)
-
-    def with_logits(self, adapter, features, options, n_threads=1):
-        """Return a copy whose X has the logits of a base model, and then the columns of `with_features`.
-
-        adapter : Adapter of the base model; the other parameters are as in `with_features`
-        """
-        rows = self.with_features(features, options, n_threads)
-        logits = adapter.logits(training_rows(features.iterate_blocks(), self.groups, options))
-        return replace(rows, X=np.hstack([logits, rows.X]))
 
 
 def _own_basis(features, groups, options, n_threads):
@@ -175,6 +167,16 @@ def build_training_set(columns, annotations, stage_range, options):
     reasons = [_exclusion_reason(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
     more = {"reasons": reasons, "groups": groups, "observed": observed}
     return TrainingSet(X=np.empty((len(groups), 0)), Y=truth, genes=groups.gene_ids, terms=terms, **more)
+
+
+def trainable_terms(curated):
+    """Return the numbers of the terms of a TrainingSet that can be trained."""
+    genes = np.asarray(curated.groups.gene_ids)
+    return [
+        j
+        for j, rows in enumerate(list_observed_rows(curated.observed))
+        if not curated.reasons[j] and not untrainable_reason(curated.Y[rows, j], genes[rows])
+    ]
 
 
 def default_min_groups(columns_of, annotations, excluded=()):

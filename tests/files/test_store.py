@@ -238,7 +238,7 @@ def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
     assert model.read_train_genes(stored, "4-6") == {"Dl", "β"}
     assert model.read_classifier_name(stored, "4-6") == "svm"
     of_known = {"sketch": ("i", ("n", 2)), "gene": ("S", ("n",))}
-    same(model.read_training_image_arrays(stored, "4-6", of_known), KNOWN)
+    same(model.read_optional_arrays(stored, "4-6", model.KNOWN, of_known), KNOWN)
     same(model.read_classifier(stored, "4-6", CLASSIFIER, 8), arrays)
     for wrong, width, why in (
         ({"C": ("f", ("n_terms",))}, 8, "4-6/model/C"),

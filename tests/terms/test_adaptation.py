@@ -1,86 +1,110 @@
 """Tests of the adaptation of a model to the terms of other groups."""
 
+import re
+
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
+from flyannot.encode.groups import Groups
 from flyannot.terms import CLASSIFIERS
-from flyannot.terms.adaptation import PENALTIES, Adapter, choose_penalty, fit_corrections
-from flyannot.terms.calibration import sigmoid
+from flyannot.terms.adaptation import (
+    ExtendedFeatures,
+    TrainingRows,
+    compare_answers,
+    extend_training_set,
+    join_models,
+)
+from flyannot.terms.metrics import TermOutcomes
 from flyannot.terms.model import fit_model
-from flyannot.terms.options import BALANCED
+from flyannot.terms.options import BALANCED, TrainOptions
 from flyannot.terms.scorer import FitOptions
+from flyannot.terms.training_set import TrainingSet
 from tests.terms.labelled_kinds import labelled
 
 
-def problem(rng, n=60, n_columns=4, n_terms=3):
-    Z = rng.normal(size=(n, n_columns))
-    prior = rng.normal(size=(n, n_terms))
-    truth = sigmoid(prior + Z @ rng.normal(size=(n_columns, n_terms)))
-    return Z, prior, rng.random(prior.shape) < truth, rng.random(prior.shape) < 0.8
+def test_rows_are_kept_to_within_half_a_step_of_their_largest_feature(rng):
+    X = rng.normal(size=(5, 40)) * 10.0 ** np.arange(-2, 3)[:, None]
+    X[3] = 0
+    rows = TrainingRows.from_features(X, "abcde", X[:, :2] > 0, X[:, :2] != X[0, 0])
+    assert (np.abs(rows.X - X) <= np.abs(X).max(axis=1, keepdims=True) / 253).all()
+    assert rows.truth[0, 0] == -1 and rows.value.dtype == np.int8
 
 
-def test_corrections_minimise_the_penalised_loss(rng):
-    Z, prior, Y, observed = problem(rng)
-    U = fit_corrections(Z, prior, Y, observed, 3.0)
-    variance = (sigmoid(prior) * (1 - sigmoid(prior))).mean(axis=0)
-    ridge = 3.0 * np.sqrt(variance / variance.mean())
+class Features:
+    """Features of images in memory."""
 
-    def loss(u):
-        W = u.reshape(U.shape)
-        logit = prior + Z @ W
-        return (observed * (np.log1p(np.exp(logit)) - Y * logit)).sum() + (ridge / 2 * W**2).sum()
+    def __init__(self, X):
+        self.X = X
+        self.shape = X.shape
 
-    assert U.ravel() == pytest.approx(minimize(loss, np.zeros(U.size), tol=1e-10).x, abs=1e-4)
+    def iterate_blocks(self, columns=slice(None)):
+        yield 0, self.X[:, columns]
 
 
-def test_terms_that_nobody_observed_are_not_corrected(rng):
-    Z, prior, Y, observed = problem(rng)
-    assert not fit_corrections(Z, prior, Y, observed & False, 3.0).any()
-    assert not fit_corrections(Z, prior, Y, observed, np.inf).any()
+def test_a_model_is_trained_on_its_rows_and_on_new_groups_whose_verdicts_replace_its_answers(rng):
+    """An old row that the new groups do not have keeps its answers; a new term is unknown for it."""
+    X, old = rng.random((3, 6)), rng.random((2, 6))
+    rows = TrainingRows.from_features(old, ["a", "b"], np.ones((2, 2), bool), np.ones((2, 2), bool))
+    groups = Groups(["n", "b1"], ["n", "b"], ["", ""], [np.array([0]), np.array([1, 2])])
+    Y, terms = np.array([[True, False], [False, True]]), ["new", "old"]
+    curated = TrainingSet(X=np.empty((2, 0)), Y=Y, genes=["n", "b"], terms=terms, groups=groups)
+    observed = np.array([[True, True], [True, False]])
+    extended = extend_training_set(curated, observed, 3, ["old", "other"], rows)
+    assert extended.terms == ["old", "other", "new"] and extended.genes == ["n", "b", "a", "b"]
+    assert extended.Y.tolist() == [[0, 0, 1], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
+    assert extended.observed.tolist() == [[1, 1, 1], [1, 0, 1], [1, 1, 0], [0, 1, 0]]
+    options = TrainOptions(normalisation="none")
+    full = extended.with_features(ExtendedFeatures(Features(X), rows.X), options).X
+    expected = np.vstack([X[0], X[1:].max(axis=0), rows.X])
+    assert full @ full.T == pytest.approx(expected @ expected.T)
 
 
-def test_a_strong_signal_chooses_a_weak_penalty_and_a_wrong_one_none(rng):
-    Z, prior, Y, observed = problem(rng, 400)
-    assert choose_penalty(Z, prior, Y, observed, np.arange(400), rng) == min(PENALTIES)
-    assert choose_penalty(Z, prior, Y, observed, np.zeros(400), rng) == np.inf
-    Z = 20 * rng.normal(size=(40, 30))  # so many large columns that they fit any noise
-    Y = rng.random((40, 3)) < sigmoid(prior[:40])
-    assert choose_penalty(Z, prior[:40], Y, observed[:40], np.arange(40), rng) == np.inf
-
-
-def adapted(method, rng, base_columns=(0, 1), operating_point=BALANCED):
+@pytest.mark.parametrize("method", CLASSIFIERS)
+def test_a_model_that_keeps_its_answers_may_learn_other_terms(method, rng):
     X, Y, genes = labelled(rng)
-    options = FitOptions(operating_point=operating_point)
-    columns = list(base_columns)
-    base = fit_model(method, X[:60], Y[:60][:, columns], genes[:60], rng=rng, options=options)
-    adapter = Adapter(base, [f"t{j}" for j in columns])
-    terms = [f"t{j}" for j in [*columns, *(j for j in range(Y.shape[1]) if j not in columns)]]
-    Y = Y[:, [int(term[1:]) for term in terms]]
-    rows = np.hstack([adapter.logits(X), X])
-    model = adapter.fit(rows[60:], Y[60:], genes[60:], terms=terms, rng=rng, options=options)
-    return base, model, adapter.in_features(model, lambda scorer: scorer), rows, X
+    options = FitOptions(operating_point=BALANCED)
+    base, adapted = (fit_model(method, X, Y[:, :n], genes, rng=rng, options=options) for n in (2, 3))
+    joined = join_models(base, adapted)
+    for name in ("decision_values", "probabilities", "answers"):
+        values = (X if name == "decision_values" else model.decision_values(X) for model in (joined, base))
+        one, other = (getattr(model, name)(v) for model, v in zip((joined, base), values))
+        assert (one[:, :2] == other).all() and one.shape[1] == 3, name
 
 
-@pytest.mark.parametrize("method", [name for name in CLASSIFIERS if name != "ridge"])  # which scales its rows
-def test_a_model_of_features_answers_as_the_model_of_logits(method, rng):
-    base, model, of_features, rows, X = adapted(method, rng)
-    values = model.decision_values(rows)
-    assert of_features.decision_values(X) == pytest.approx(values, abs=1e-9)
-    assert len(model.arrays()["threshold"]) == len(of_features.scorer.weights) == values.shape[1]
-    assert (model.n_genes[:2] > base.n_genes).all()
-    assert (model.auc[:2] == base.auc).all()
+def outcome(probabilities, truth):
+    p = np.array(probabilities, float)
+    terms = tuple(f"t{j}" for j in range(p.shape[1]))
+    return TermOutcomes(terms=terms, truth=truth, values=p, yes=p > 0.5, probabilities=p)
 
 
-def test_a_model_stays_as_it_is_if_nothing_is_observed(rng):
-    X, Y, genes = labelled(rng)
-    base = fit_model("svm", X[:60], Y[:60], genes[:60], rng=rng, options=FitOptions(operating_point=BALANCED))
-    terms = [str(j) for j in range(Y.shape[1])]
-    adapter = Adapter(base, terms)
-    more = {"terms": terms, "rng": rng, "options": FitOptions(), "observed": np.zeros((20, len(terms)), bool)}
-    model = adapter.fit(adapter.logits(X[60:80]), Y[60:80] & False, genes[60:80], **more)
-    same = adapter.in_features(model, None)
-    before = base.decision_values(X)
-    now = same.decision_values(X)
-    assert same.probabilities(now) == pytest.approx(base.probabilities(before), abs=1e-12)
-    assert (same.answers(now) == base.answers(before)).all()
+def test_a_gain_is_measured_on_terms_that_were_not_chosen_by_the_inverse_of_their_chance(rng):
+    """Drawn terms show in the mean what all terms of the same genes show; chosen ones do not count."""
+    truth = rng.random((600, 20)) < 0.3
+    before = outcome(np.full(truth.shape, 0.3), truth)
+    after = outcome(np.where(truth, 0.6, 0.2), truth)
+    genes = [f"g{i}" for i in range(600)]
+    is_drawn = rng.random(truth.shape) < 0.2
+    (yes, whole), (also, drawn) = (
+        compare_answers(before, after, weights, genes) for weights in (np.ones(truth.shape), is_drawn / 0.2)
+    )
+    assert yes and also and whole.endswith("the model is adapted")
+    assert whole.startswith("verdicts on 600 genes: F1 0.000 -> 1.000 (+1.000 to +1.000)")
+    numbers = [re.search(r"gene ([-+.0-9]+) .*error ([.0-9]+)", text).groups() for text in (whole, drawn)]
+    (gain, _), (estimate, error) = np.array(numbers, float)
+    assert abs(estimate - gain) < 4 * error
+    no, worse = compare_answers(after, before, is_drawn / 0.2, genes)
+    assert not no and worse.endswith("the model keeps its answers")
+    no, nothing = compare_answers(before, after, 0.0 * truth, genes)
+    assert not no and "no gain can be shown: the model keeps its answers" in nothing
+
+
+def test_a_gain_within_its_standard_error_is_not_shown(rng):
+    """Of adaptations that change nothing but noise, few are accepted."""
+    n_accepted = 0
+    for _ in range(100):
+        truth = rng.random((80, 10)) < 0.3
+        noise = rng.normal(0, 0.05, (2, *truth.shape))
+        n_accepted += compare_answers(
+            *(outcome(0.3 + part, truth) for part in noise), np.ones(truth.shape), list(range(80))
+        )[0]
+    assert n_accepted <= 32  # 16 are expected

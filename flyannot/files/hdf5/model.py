@@ -7,10 +7,11 @@ from flyannot.files.hdf5.writing import write_array
 
 BASE_MODEL = "base model"  # the input of a model that was adapted: the model before
 _ARRAYS = "model/"  # the arrays of the classifier
-_KNOWN = "known/"  # the arrays that describe its training images
+KNOWN = "known/"  # the arrays that describe its training images
+ROWS = "rows/"  # the rows that the classifier learned from
 
 
-def write_model(file, stage_range, D, terms, method, arrays, train_genes, known):
+def write_model(file, stage_range, D, terms, method, arrays, train_genes, known, rows=None):
     """Add the dictionary and classifier of one stage range to a new model file.
 
     Parameters
@@ -23,6 +24,7 @@ def write_model(file, stage_range, D, terms, method, arrays, train_genes, known)
     arrays : dict, name -> array, the fitted parameters of the classifier
     train_genes : the names of the genes in the training set
     known : dict, name -> array that describes the training images, by which unusual images are recognised
+    rows : dict, name -> array of the rows that the classifier learned from; None to leave them out
     """
     group = file.create_group(stage_range)
     write_array(group, "D", D)
@@ -32,7 +34,9 @@ def write_model(file, stage_range, D, terms, method, arrays, train_genes, known)
     for name, values in arrays.items():
         write_array(group, _ARRAYS + name, values)
     for name, values in known.items():
-        write_array(group, _KNOWN + name, values)
+        write_array(group, KNOWN + name, values)
+    for name, values in (rows or {}).items():
+        write_array(group, ROWS + name, values)
 
 
 def read_classifier_name(stored, stage_range):
@@ -40,7 +44,7 @@ def read_classifier_name(stored, stage_range):
     return stored.read_array(stage_range, "method")[0]
 
 
-def read_classifier(stored, stage_range, datasets, n_features):
+def read_classifier(stored, stage_range, datasets, n_features, folder=_ARRAYS):
     """Read the fitted parameters of the classifier of a stage range from an open model file.
 
     Parameters
@@ -49,6 +53,7 @@ def read_classifier(stored, stage_range, datasets, n_features):
     stage_range : str
     datasets : dict, name -> (kinds of dtype, dimensions) that the classifier needs, as in SCHEMAS
     n_features : int, the number of features of the classifier
+    folder : the group of the arrays
 
     Returns
     -------
@@ -61,26 +66,17 @@ def read_classifier(stored, stage_range, datasets, n_features):
         If an array is missing, or has the wrong type or shape.
     """
     sizes = {"n_terms": len(stored.datasets(stage_range)["term"]), "n_features": n_features}
-    return stored.read_arrays(stage_range, _ARRAYS.rstrip("/"), datasets, sizes)
+    return stored.read_arrays(stage_range, folder.rstrip("/"), datasets, sizes)
 
 
-def read_training_image_arrays(stored, stage_range, datasets):
-    """Read the arrays by which unusual images are recognised from an open model file.
+def read_optional_arrays(stored, stage_range, folder, datasets, n_features=0):
+    """Read the arrays of a model below KNOWN or ROWS; return None if the model has none.
 
-    Parameters
-    ----------
-    stored : StoredFile of kind "model"
-    stage_range : str
-    datasets : dict, name -> (kinds of dtype, dimensions) of the arrays, as in SCHEMAS
-
-    Returns
-    -------
-    dict or None
-        Name -> array that describes the training images; None if the model has no such arrays.
+    folder : KNOWN or ROWS; the other parameters are as in `read_classifier`
     """
-    if not stored.dataset_names(stage_range, _KNOWN.rstrip("/")):
+    if not stored.dataset_names(stage_range, folder.rstrip("/")):
         return None
-    return stored.read_arrays(stage_range, _KNOWN.rstrip("/"), datasets, {})
+    return read_classifier(stored, stage_range, datasets, n_features, folder)
 
 
 def read_terms(stored, stage_range):

@@ -72,26 +72,6 @@ def describe_curation_effect(before, now):
     return sentences
 
 
-def describe_adaptation(before, now, n_seen):
-    """Return sentences on how adaptation to the curated terms changed the scores of a model.
-
-    Parameters
-    ----------
-    before, now : dicts of scores, as `read_scores` returns, of the model before and after the adaptation
-    n_seen : int, the number of curated genes from which the model had learned before
-    """
-    comparison = compare_outcomes(before, now)
-    if not comparison["mean"]:
-        return ["too few genes are curated to compare the adapted model with the model before"]
-    change = f"{pluralise(len(comparison['terms']), 'term')} {_format_change(comparison['mean'])}"
-    sentences = [f"adapted to the curated terms: over the same {change}"]
-    if n_seen:
-        sentences.append(
-            f"warning: the model had learned from {n_seen:,} of these genes before; these scores flatter it"
-        )
-    return sentences
-
-
 def _format_change(mean):
     """Format the change of a mean AUC, from the entry "mean" of `compare_outcomes`."""
     low, high = mean["interval"] or (np.nan, np.nan)

@@ -2,26 +2,22 @@
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.encoder import Encoder
+from flyannot.files.hdf5 import model as store
 from flyannot.files.hdf5.dictionary import read_dictionary
-from flyannot.files.hdf5.model import (
-    read_classifier,
-    read_classifier_name,
-    read_terms,
-    read_train_genes,
-    read_training_image_arrays,
-)
 from flyannot.files.hdf5.reading import damaged_file_error, open_stored_file
 from flyannot.files.hdf5.supplied import resolve_model_path
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.pipeline.engine.images import list_stage_ranges
 from flyannot.pipeline.engine.inputs import encoding_options, imported_width, is_imported, read_options
 from flyannot.pipeline.models.encoding import build_encoder
+from flyannot.terms.adaptation import TrainingRows
 from flyannot.terms.model import Model, array_schema, model_from_arrays
 from flyannot.terms.options import TrainOptions
 from flyannot.terms.unlikeness import ARRAYS, NoveltyReference
@@ -37,6 +33,7 @@ class StageRangeModel:
     train_genes : frozenset of the identifiers of the training genes
     known : NoveltyReference of the training images; None if the file has none
     classify : TrainOptions
+    rows : TrainingRows, to adapt the model; None if the file has none
     """
 
     encoder: Encoder | None
@@ -45,6 +42,7 @@ class StageRangeModel:
     train_genes: frozenset
     known: NoveltyReference | None
     classify: TrainOptions
+    rows: Any = None
 
 
 @lru_cache(maxsize=len(STAGE_RANGES))
@@ -60,14 +58,16 @@ def load_model(path, digest, stage_range):
         return None
     encoder = None if is_imported(stored) else build_encoder(stored, stage_range)
     n_features = encoder.n_features if encoder else imported_width(stored)
-    known = read_training_image_arrays(stored, stage_range, ARRAYS)
+    known = store.read_optional_arrays(stored, stage_range, store.KNOWN, ARRAYS)
+    rows = store.read_optional_arrays(stored, stage_range, store.ROWS, TrainingRows.ARRAYS, n_features)
     return StageRangeModel(
         encoder,
-        read_terms(stored, stage_range),
+        store.read_terms(stored, stage_range),
         _classifier(stored, stage_range, n_features),
-        read_train_genes(stored, stage_range),
+        store.read_train_genes(stored, stage_range),
         NoveltyReference(**known) if known else None,
         read_options(stored, TrainOptions),
+        TrainingRows(**rows) if rows else None,
     )
 
 
@@ -79,7 +79,7 @@ def stage_ranges_with_terms(stored):
     InputError
         If it is the stage model, whose terms are stage ranges.
     """
-    terms = {s: read_terms(stored, s) for s in stored.stage_ranges}
+    terms = {s: store.read_terms(stored, s) for s in stored.stage_ranges}
     if any(set(of_range) == set(STAGE_RANGES) for of_range in terms.values()):
         raise InputError(
             f"{stored.path.stem} is the stage model, which has no terms of anatomy",
@@ -173,6 +173,9 @@ def load_base_models(path, files):
     for features in files:
         require_same_encoding(stored, features)
     models = {s: load_model(stored.path, stored.digest, s) for s in stage_ranges_with_terms(stored)}
+    if any(model.rows is None for model in models.values()):
+        what = f"{stored.path} lacks the rows from which it learned, so it cannot be adapted"
+        raise InputError(what, fix="train on its data set and on yours together")
     return [stored.digest], models
 
 
@@ -181,10 +184,10 @@ def _classifier(stored, stage_range, n_features):
 
     n_features : int, the number of features that it must have
     """
-    method = read_classifier_name(stored, stage_range)
+    method = store.read_classifier_name(stored, stage_range)
     try:
         datasets = array_schema(method)
     except InputError as error:
         what = f"{stage_range}/method: {error.message}"
         raise damaged_file_error(stored.path, what, stored.kind) from error
-    return model_from_arrays(method, read_classifier(stored, stage_range, datasets, n_features))
+    return model_from_arrays(method, store.read_classifier(stored, stage_range, datasets, n_features))

@@ -19,7 +19,7 @@ from flyannot.files.hdf5.supplied import resolve_model_path
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.answers.answers_of_run import snapshot_previous_run
-from flyannot.pipeline.answers.evaluation import describe_adaptation, describe_curation_effect
+from flyannot.pipeline.answers.evaluation import describe_curation_effect
 from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
@@ -31,10 +31,9 @@ from flyannot.pipeline.engine.inputs import (
 from flyannot.pipeline.engine.task import Execution, Outcome, ProgressCount, Task
 from flyannot.pipeline.models.loaded_model import adapted_options, load_base_models
 from flyannot.pipeline.options import EvaluateOptions
-from flyannot.terms.adaptation import Adapter
+from flyannot.terms.adaptation import Adaptation
 from flyannot.terms.answers import read_group_predictions
 from flyannot.terms.bootstrap import add_confidence
-from flyannot.terms.calibration import sigmoid
 from flyannot.terms.cross_validation import cross_validate, join_outcomes
 from flyannot.terms.folds import assign_gene_folds
 from flyannot.terms.group_outcomes import format_scores_json, outcomes_to_json, read_scores
@@ -51,6 +50,7 @@ from flyannot.terms.training_set import (
 )
 
 log = logging.getLogger("flyannot")
+_LEARNED = "the model learned from the genes of {n} of these {what}; these scores flatter it"
 _INPUTS = {name: name for name in ("annotations", "corrections", BASE_MODEL)} | {"scored": "features"}
 
 
@@ -253,6 +253,8 @@ class CrossValidation(Evaluation):
         if train.adapt:
             files = open_compatible(self.paths, "features")
             _, bases = load_base_models(train.adapt, files)
+            if options.nested:
+                raise InputError("an adapted model has no nested scores", fix="leave out --nested")
         columns = {s: of_range for s, (of_range, _) in loaded.items()}
         curated = {s: build_training_set(of_range, annotations, s, train) for s, of_range in columns.items()}
         curated = {s: groups for s, groups in curated.items() if len(groups)}
@@ -275,31 +277,27 @@ class CrossValidation(Evaluation):
         n_fits = n_folds ** (2 if options.nested else 1)
         count = ProgressCount(execution.progress, n_terms * n_fits, "term")
         fit_options = FitOptions.of_training(train, execution.workers.jobs, on_terms=count.add)
-        outcomes, evaluated, before = {}, {}, {}
+        outcomes, evaluated, compared = {}, {}, []
         for s, groups in curated.items():
-            adapter = Adapter(bases[s].model, bases[s].terms) if s in bases else None
-            if adapter:
-                rows = groups.with_logits(adapter, loaded[s][1], train, execution.workers.jobs)
+            names = [groups.groups.name, groups.genes]
+            if s in bases:
+                more = {"n_threads": execution.workers.jobs, "seed": self.seed}
+                about = bases[s], groups, loaded[s][1], annotations, s, train
+                outcomes[s], _, said = Adaptation(*about, **more).compare(folds, fit_options)
+                compared.append(f"{s}: {said}")
+                if n_seen := len(bases[s].train_genes.intersection(groups.genes)):
+                    compared.append(f"warning: {s}: {_LEARNED.format(n=n_seen, what='genes')}")
             else:
                 rows = groups.with_features(loaded[s][1], train, execution.workers.jobs)
-            more = folds, train.method, fit_options, adapter
-            outcomes[s], members = validate(rows, s, *more, seed=self.seed)
-            names = [[column[g] for g in members] for column in (groups.groups.name, rows.genes)]
+                outcomes[s], members = validate(rows, s, folds, train.method, fit_options, seed=self.seed)
+                names = [[column[g] for g in members] for column in names]
             evaluated[s] = outcomes_to_json(outcomes[s], *names)
-            if adapter:
-                before[s] = _outcome_before(adapter, rows, outcomes[s], members), *names
         count.finish()
         how = "nested: within the training genes of each fold of a" if options.nested else "a"
         split = f"{n_folds}-fold cross-validation, split by gene over all stage ranges"
         is_drawn = has_synthetic_images(columns.values())
-        notes = [f"{how} {split}: {len(genes)} genes", *covered]
-        result = score_terms(outcomes) | {"notes": notes, "synthetic": is_drawn, "evaluated": evaluated}
-        if before:
-            scores = score_terms({s: outcome for s, (outcome, _, _) in before.items()})
-            scores["evaluated"] = {s: outcomes_to_json(*of_range) for s, of_range in before.items()}
-            seen = (bases[s].train_genes.intersection(curated[s].genes) for s in before)
-            notes += describe_adaptation(scores, result, len(set().union(*seen)))
-        return result
+        notes = [f"{how} {split}: {len(genes)} genes", *covered, *compared]
+        return score_terms(outcomes) | {"notes": notes, "synthetic": is_drawn, "evaluated": evaluated}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,27 +332,9 @@ class HeldOutTest(Evaluation):
             return None
         notes = [f"predictions of a model on {pluralise(n_groups, 'annotated group')}"]
         if n_seen:
-            learned = f"warning: the model learned from the genes of {n_seen} of them"
-            notes.append(f"{learned}; these scores flatter it")
+            notes.append(f"warning: {_LEARNED.format(n=n_seen, what='groups')}")
         more = {"notes": notes, "synthetic": has_synthetic_images(columns), "evaluated": evaluated}
         return score_terms(outcomes, excluded=self.train.exclude_terms) | more
-
-
-def _outcome_before(adapter, rows, outcome, members):
-    """Return the TermOutcomes of the model that was adapted, for the same groups and terms.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    rows : TrainingSet whose first columns are the logits of the model
-    outcome : TermOutcomes by cross-validation of the adapted model
-    members : int array, the number of the group of each row of the outcome
-    """
-    known = dict(zip(adapter.base_terms, rows.X[members].T))
-    logits = np.column_stack([known.get(term, np.zeros(len(members))) for term in outcome.terms])
-    unknown = [why or "new" * (term not in known) for term, why in zip(outcome.terms, outcome.reasons)]
-    answers = {"values": logits, "probabilities": sigmoid(logits), "yes": logits > 0, "thresholds": None}
-    return replace(outcome, reasons=tuple(unknown), **answers)
 
 
 def _build_outcome(predicted, rows, carried):
@@ -385,7 +365,7 @@ def _build_outcome(predicted, rows, carried):
     )
 
 
-def _cross_validate(rows, stage_range, folds, method, options, adapter, *, seed):
+def _cross_validate(rows, stage_range, folds, method, options, *, seed):
     """Cross-validate one stage range.
 
     Parameters
@@ -395,7 +375,6 @@ def _cross_validate(rows, stage_range, folds, method, options, adapter, *, seed)
     folds : dict from gene to fold
     method : name in CLASSIFIERS
     options : FitOptions
-    adapter : Adapter of a model to adapt, or None
     seed : int
 
     Returns
@@ -404,11 +383,11 @@ def _cross_validate(rows, stage_range, folds, method, options, adapter, *, seed)
     members : int array, the number of the group of each row of the outcome
     """
     rng = stage_range_rng(seed, stage_range)
-    outcome = cross_validate(rows, folds=folds, rng=rng, method=method, options=options, adapter=adapter)
+    outcome = cross_validate(rows, folds=folds, rng=rng, method=method, options=options)
     return outcome, np.arange(len(rows))
 
 
-def _cross_validate_nested(rows, stage_range, folds, method, options, adapter, *, seed):
+def _cross_validate_nested(rows, stage_range, folds, method, options, *, seed):
     """Leave out one fold after the other, and cross-validate on the genes of the other folds alone.
 
     The parameters and the result are as in `_cross_validate`. A group appears once for each fold but its
@@ -423,7 +402,7 @@ def _cross_validate_nested(rows, stage_range, folds, method, options, adapter, *
         inner = assign_gene_folds(training, n_folds, np.random.default_rng([seed, fold]))
         inside = rows.select_genes(inner)
         if len(inside):
-            outcome, _ = _cross_validate(inside, stage_range, inner, method, options, adapter, seed=seed)
+            outcome, _ = _cross_validate(inside, stage_range, inner, method, options, seed=seed)
             parts.append(outcome)
             members += [number[name] for name in inside.groups.name]
     return join_outcomes(parts), members

@@ -19,11 +19,12 @@ from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, digests_by_path, open_compatible
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
 from flyannot.pipeline.models.loaded_model import StageRangeModel, adapted_options, load_base_models
-from flyannot.terms.adaptation import Adapter
+from flyannot.terms.adaptation import MOST_VALUES, Adaptation, TrainingRows
 from flyannot.terms.answers import describe_weak_terms, model_terms
-from flyannot.terms.model import empty_model, fit_model, untrainable_reason
-from flyannot.terms.scorer import FitOptions, list_observed_rows
-from flyannot.terms.training_set import build_training_set, default_min_groups, observed_terms
+from flyannot.terms.folds import assign_gene_folds
+from flyannot.terms.model import empty_model, fit_model
+from flyannot.terms.scorer import FitOptions
+from flyannot.terms.training_set import build_training_set, default_min_groups, trainable_terms, training_rows
 from flyannot.terms.unlikeness import NoveltyReference
 
 log = logging.getLogger("flyannot")
@@ -90,7 +91,8 @@ class ModelTask(FileTask):
                 model = learned.model
                 known = learned.known.arrays() if learned.known else {}
                 of_model = model.method, model.arrays(), learned.train_genes
-                write_model(file, s, D, learned.terms, *of_model, known)
+                rows = vars(learned.rows) if learned.rows else None
+                write_model(file, s, D, learned.terms, *of_model, known, rows)
         for s, learned in trained.items():
             if weak := describe_weak_terms(model_terms(learned.terms, learned.model)):
                 log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, self.path)
@@ -128,12 +130,18 @@ class ModelTask(FileTask):
                 for s, groups in curated.items()
                 if s not in bases
             }
+            enough = default_min_groups(columns, annotations, options.exclude_terms)
+            genes = sorted({gene for groups in curated.values() for gene in groups.genes})
+            folds = dict.fromkeys(genes, 0)
+            if len(genes) >= enough:  # the folds of `evaluate`
+                folds = assign_gene_folds(genes, enough, np.random.default_rng(seed))
+            more = {"n_threads": execution.workers.jobs, "seed": seed}
             for s, base in bases.items():
                 trained[s] = base
                 if s in curated and len(curated[s]):
-                    observed = observed_terms(curated[s].groups, annotations, s, base.terms)
-                    more = options, fit_options, stage_range_rng(seed, s)
-                    trained[s] = _adapt_stage_range(base, curated[s], observed, features[s], *more)
+                    about = base, curated[s], features[s], annotations, s, options
+                    trained[s], said = Adaptation(*about, **more).train(folds, fit_options)
+                    log.info("note: %s: %s", s, said)
         count.finish()
         return trained
 
@@ -150,7 +158,7 @@ def _train_stage_range(curated, features, options, fit_options, rng):
     rng : numpy Generator
     """
     genes = frozenset(curated.groups.gene_ids)
-    kept = _trainable_terms(curated)
+    kept = trainable_terms(curated)
     if not kept:
         known = _known_images(features, curated.groups, rng)
         return StageRangeModel(None, [], empty_model(features.shape[1]), genes, known, options)
@@ -159,47 +167,14 @@ def _train_stage_range(curated, features, options, fit_options, rng):
     known = {"genes": rows.genes, "observed": rows.observed[:, kept]}
     model = fit_model(options.method, rows.X, rows.Y[:, kept], **known, rng=rng, options=fit_options)
     model = replace(model, scorer=rows.in_features(model.scorer))
+    carried = None
+    if len(curated) * features.shape[1] <= MOST_VALUES:
+        X = training_rows(features.iterate_blocks(), curated.groups, options)
+        carried = TrainingRows.from_features(X, rows.genes, rows.Y[:, kept], rows.observed[:, kept])
     # This comes after the fit, so that the fit draws the same random numbers as in earlier versions.
     known = _known_images(features, curated.groups, rng)
-    return StageRangeModel(None, [curated.terms[j] for j in kept], model, genes, known, options)
-
-
-def _trainable_terms(curated):
-    """Return the numbers of the terms of a TrainingSet that can be trained."""
-    genes = np.asarray(curated.groups.gene_ids)
-    return [
-        j
-        for j, rows in enumerate(list_observed_rows(curated.observed))
-        if not curated.reasons[j] and not untrainable_reason(curated.Y[rows, j], genes[rows])
-    ]
-
-
-def _adapt_stage_range(base, curated, observed, features, options, fit_options, rng):
-    """Adapt the model of one stage range to curated terms, and return a StageRangeModel.
-
-    It has all terms of the model that is adapted, and then those that only the curated groups have.  Unusual
-    images are recognised by the training images of the model that is adapted.
-
-    Parameters
-    ----------
-    base : StageRangeModel to adapt
-    curated : TrainingSet
-    observed : bool array (n_groups, n_base_terms), True where it is known whether a group has a term
-    features, options, fit_options, rng : as in `_train_stage_range`
-    """
-    column = {term: j for j, term in enumerate(curated.terms)}
-    added = [j for j in _trainable_terms(curated) if curated.terms[j] not in base.terms]
-    terms = [*base.terms, *(curated.terms[j] for j in added)]
-    blank = np.zeros(len(curated), bool)
-    Y = np.column_stack([curated.Y[:, column[term]] if term in column else blank for term in terms])
-    is_excluded = np.isin(base.terms, options.exclude_terms)
-    observed = np.hstack([observed & ~is_excluded, curated.observed[:, added]])
-    fit_options.on_terms(len(curated.terms) - len(terms))
-    adapter = Adapter(base.model, base.terms)
-    rows = curated.with_logits(adapter, features, options, fit_options.n_threads)
-    more = {"terms": terms, "observed": observed, "rng": rng, "options": fit_options}
-    model = adapter.in_features(adapter.fit(rows.X, Y & observed, rows.genes, **more), rows.in_features)
-    return replace(base, terms=terms, model=model, train_genes=base.train_genes.union(rows.genes))
+    terms = [curated.terms[j] for j in kept]
+    return StageRangeModel(None, terms, model, genes, known, options, carried)
 
 
 def _known_images(features, groups, rng):
