@@ -25,7 +25,7 @@ from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import write_model
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.files.hdf5.supplied import STAGE_MODEL
+from flyannot.files.hdf5.supplied import STAGE_MODEL, format_card
 from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.images.address import split_address
 from flyannot.images.embryo import Embryo, read_picture
@@ -420,6 +420,7 @@ def main():
     odds = held_out_odds(*rows)
     is_other = contradicted(odds)[:, STAGE_RANGES.index(STAGE_RANGE)]
     others = {file for file, is_named in zip(files, is_other) if is_named}
+    write_between(PAGE, "card", [format_card("blastoderm")])
     write_between(PAGE, "terms", terms_table(out))
     write_between(PAGE, "stages", stage_table(odds, *rows[1:]))
     write_between(PAGE, "transfer", transfer_table(WORK / "embryos", images))

@@ -10,7 +10,7 @@ from shlex import quote
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.digest import json_digest
-from flyannot.files.hdf5.supplied import supplied_digests
+from flyannot.files.hdf5.supplied import measured_on, supplied_digests
 from flyannot.files.text_files import read_first_bytes
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.engine.task import Outcome, Task
@@ -167,6 +167,7 @@ def _render_groups(run, groups, predicted):
         held_out=held_out,
         why_no_maps="" if "" in reasons else reasons.pop(),
         is_predicted=bool(predicted),
+        measured=measured_on(run.files["predictions"]) if predicted else "",
         config=quote(f"{run.name}/{RECORD}") if run.has_record else _run_of_pictures(run, predicted),
     )
 
@@ -203,4 +204,5 @@ def _render_facts(run, learned):
         auc=overall.get("macro", {}).get("auc"),
         interval=overall.get("auc_interval"),
         precision=expected_precision([term for of_range in learned.values() for term in of_range]),
+        measured=measured_on(run.files["predictions"]) if learned else "",
     )

@@ -12,12 +12,13 @@ from flyannot.files.hdf5.description import (
 )
 from flyannot.files.hdf5.model import BASE_MODEL, read_train_genes
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.hdf5.supplied import measured_on
 from flyannot.terms.answers import describe_weak_terms, learned_terms
 from flyannot.terms.model import LEAST_GENES
 
 _LEGEND = """\
 genes: number of genes with the term that it was learned from.{threshold}  AUC: chance that a gene
-with the term gets a larger value than a gene without it (0.5 is guessing), from cross-validation,
+with the term gets a larger value than a gene without it (0.5 is guessing), from cross-validation{measured},
 with its 95% interval; best terms first.  untested: fewer than {least} genes have the term, or lack
 it.  nothing learned: every gene gets the same probability."""
 _THRESHOLD_LEGEND = "  threshold: the probability above which the answer is yes, for each term its own."
@@ -38,7 +39,8 @@ def format_file(path, *, header=False):
     top = [format_title(stored), *format_skipped_images(stored), *_format_top(stored, parts)]
     blocks = ["\n".join(top), *(_format_table(s, learned) for s, learned in parts.items() if learned)]
     has_thresholds = any(term.threshold is not None for learned in parts.values() for term in learned)
-    text = _LEGEND.format(least=LEAST_GENES, threshold=_THRESHOLD_LEGEND if has_thresholds else "")
+    more = {"measured": measured_on(stored), "threshold": _THRESHOLD_LEGEND if has_thresholds else ""}
+    text = _LEGEND.format(least=LEAST_GENES, **more)
     legend = wrap(" ".join(text.split()), _WIDTH)
     return "\n\n".join(
         [*blocks, "\n".join([*legend, f"What it was made from: flyannot show {path} --header"])]

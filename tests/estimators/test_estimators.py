@@ -28,7 +28,7 @@ from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import LEARNERS
 from tests.conftest import ROOT
-from tests.page_blocks import run_python
+from tests.page_blocks import blocks_of, run_python
 from tests.planted_samples import planted, unit_rows
 from tests.small_embryos import LEARN, POOL
 
@@ -409,7 +409,7 @@ def test_what_is_learned_is_not_negative_and_explains_more_than_samples_do(signs
 # --- the page ---
 
 
-def test_the_page_on_python_holds(own_chain, monkeypatch, capsys):
+def test_the_page_on_python_holds(own_chain, monkeypatch, capsys, flyannot):
     monkeypatch.chdir(own_chain.folder)
     upper = chelsea()[:120]
     monkeypatch.setattr("skimage.data.chelsea", lambda: upper)
@@ -419,3 +419,7 @@ def test_the_page_on_python_holds(own_chain, monkeypatch, capsys):
     stored = open_stored_file(own_chain.features)
     assert np.array_equal(np.sort(features, axis=0), np.sort(read_features([stored], "4-6")[1], axis=0))
     assert np.square(said["error"]["clean"]).mean() < 0.6 * np.square(said["error"]["noisy"]).mean()
+    (commands,) = blocks_of(ROOT / "docs" / "python.md", "sh")
+    for line in commands.code.splitlines():
+        flyannot(line.removeprefix("flyannot "), code=0)
+    assert (own_chain.folder / "network-terms.html").is_file()

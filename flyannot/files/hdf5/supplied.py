@@ -1,14 +1,19 @@
 """Look-up of the models that come with flyannot, whose names commands accept in place of a model file.
 
-`models.toml`, beside the files, names the source and licence of each model, and what to cite.
+`models.toml`, beside the files, is the card of each model: its source and licence, where it was measured, and
+what to cite.
 """
 
+import tomllib
 from importlib.resources import files
 from pathlib import Path
 
+from flyannot.base.errors import InputError, did_you_mean
 from flyannot.files.hdf5.reading import open_stored_file
 
 _FOLDER = Path(str(files("flyannot") / "models"))
+_HEADINGS = {"what": "Model", "use": "Intended use", "source": "Training data", "evaluation": "Evaluation"}
+_HEADINGS |= {"not_measured": "Not measured", "licence": "Licence", "cite": "Citation"}
 STAGE_MODEL = _FOLDER / "stages.h5"  # its terms are stage ranges, see `flyannot.pipeline.models.stage_model`
 
 
@@ -31,6 +36,33 @@ def supplied_digests():
         stored = open_stored_file(path, "model")
         digests[path.stem] = stored.digest
     return digests
+
+
+def _read_cards():
+    """Return a dict from the name of each supplied model to its card, a dict of texts."""
+    return tomllib.loads((_FOLDER / "models.toml").read_text(encoding="utf-8"))
+
+
+def format_card(name):
+    """Format the card of a supplied model; raise InputError if there is no such model."""
+    cards = _read_cards()
+    if name not in cards:
+        what = f'no model "{name}" comes with flyannot.{did_you_mean(name, cards)}'
+        raise InputError(what, fix=f"use one of {', '.join(cards)}; for a file: flyannot show {name}")
+    return "\n".join(f"- **{heading}**: {cards[name][key]}" for key, heading in _HEADINGS.items())
+
+
+def measured_on(stored):
+    """Return " on ..." with the genes on which a supplied model was measured; "" for another model.
+
+    stored : open StoredFile of a model, or of predictions
+    """
+    digests = {stored.digest, *stored.inputs.get("model", ())}
+    return "".join(
+        f" on {_read_cards()[name]['measured']}"
+        for name, digest in supplied_digests().items()
+        if digest in digests
+    )
 
 
 def supplied_path(name):

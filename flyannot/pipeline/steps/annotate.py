@@ -18,6 +18,7 @@ from flyannot.encode.encoder import inexact_warnings
 from flyannot.encode.groups import group_images, image_gene_ids, training_rows
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, read_unverified_kind
+from flyannot.files.hdf5.supplied import measured_on
 from flyannot.files.tables import write_table
 from flyannot.images.options import ExtractOptions
 from flyannot.images.quality import find_refusal
@@ -427,7 +428,8 @@ def summarise_predictions(out):
         groups, predicted = read_group_predictions(stored, stage_range)
         learned = learned_terms(stored, stage_range)
         precision = expected_precision(learned)
-        worth = "" if precision is None else f"; in cross-validation {precision:.0%} of these were right"
+        where = f"in cross-validation{measured_on(stored)}"
+        worth = "" if precision is None else f"; {where} {precision:.0%} of these were right"
         n_yes = predicted.yes.sum() / max(1, len(groups))
         n_known = int(predicted.in_training.sum())
         line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"
