@@ -6,7 +6,6 @@ in 5% of the verdicts by a slip.  In 3% the curator is unsure.  The eye finds 80
 does not ask for.
 """
 
-import logging
 from collections import defaultdict
 from dataclasses import replace
 from itertools import product
@@ -36,17 +35,15 @@ from flyannot.terms.metrics import TermOutcomes, score_terms
 from flyannot.terms.options import TrainOptions
 from flyannot.terms.training_set import annotated_groups, training_rows, truth_matrix
 
-log = logging.getLogger("flyannot")
-OPINION, SLIP, UNSURE, FOUND = 0.02, 0.05, 0.03, 0.8
+RATES = {"opinion": 0.02, "slip": 0.05, "unsure": 0.03, "found": 0.8}
 N_ASKED = 3  # terms of a gene that the page asks for besides the suggested ones
 BOTH = 0.2  # of the genes are reviewed by both curators
-EYE, DRAWN, FINISHED_BY_EYE, FINISHED = "eye", "drawn", "finished by eye", "finished"
 HOW = {
-    "suggested terms and three drawn ones, none added": {DRAWN},
-    "the same, and terms added by eye, no gene finished": {DRAWN, EYE},
-    "the same, a gene with an added term is finished": {DRAWN, EYE, FINISHED_BY_EYE},
-    "the same, every gene is finished": {DRAWN, EYE, FINISHED},
-    "chosen terms instead of drawn ones, terms added by eye, no gene finished": {EYE},
+    "suggested terms and three drawn ones, none added": {"drawn"},
+    "the same, and terms added by eye, no gene finished": {"drawn", "eye"},
+    "the same, a gene with an added term is finished": {"drawn", "eye", "finished by eye"},
+    "the same, every gene is finished": {"drawn", "eye", "finished"},
+    "chosen terms instead of drawn ones, terms added by eye, no gene finished": {"eye"},
 }
 
 
@@ -61,14 +58,16 @@ def measure_verdicts(setup):
     columns, X = read_features([open_stored_file(features, "features")], STAGE_RANGE)
     groups, carried = annotated_groups(group_images(columns), read_annotations(folder), STAGE_RANGE)
     X = training_rows([(0, X)], groups, TrainOptions())
-    n_taught, numbers = setup.sizes["n_taught"], setup.sizes["n_reviewed"]
+    n_taught = setup.sizes["n_taught"]
+    numbers = setup.sizes["n_reviewed"]
     about = zip(groups.gene, groups.fbgn)
     named = [{"gene": gene, "fbgn": fbgn, "stage_range": STAGE_RANGE} for gene, fbgn in about]
     found = defaultdict(list)
     for seed in range(setup.sizes["n_draws"]):
         order = setup.rng(f"genes {seed}").permutation(len(groups))
         teach, reviewed, tested = np.split(order, [n_taught, n_taught + max(numbers)])
-        table, corrections = folder / f"{seed}.csv", setup.scratch / "reviewed" / "corrections.csv"
+        table = folder / f"{seed}.csv"
+        corrections = setup.scratch / "reviewed" / "corrections.csv"
         corrections.parent.mkdir(exist_ok=True)
         terms = (named[g] | {"term": term} for g in teach for term in sorted(carried[g]))
         table.write_text(format_annotations(terms))
@@ -76,7 +75,8 @@ def measure_verdicts(setup):
         test = X[tested], [carried[g] for g in tested], base.terms
         before = np.array(_scores(base, *test))
         for (how, what), n in product(HOW.items(), numbers):
-            rng, given = setup.rng(f"curators {seed} {how}"), []
+            rng = setup.rng(f"curators {seed} {how}")
+            given = []
             for g in reviewed[:n]:
                 given += [Correction(**named[g], **one) for one in _review(base, X[g], carried[g], what, rng)]
             corrections.write_text(format_corrections(given))
@@ -85,7 +85,6 @@ def measure_verdicts(setup):
             adapted = _trained(features, curated, folder / "adapted.h5", options)
             is_adapted = not np.array_equal(adapted.model.slope[: len(base.terms)], base.model.slope)
             found[how, n].append((len(given) / n, is_adapted, *before, *_scores(adapted, *test) - before))
-            log.info("  %s, %d genes: %s", how, n, found[how, n][-1])
     rows = Rows()
     for (how, n), of_draws in found.items():
         verdicts, is_adapted, f1, auc, *gains = np.array(of_draws).T
@@ -123,19 +122,19 @@ def _review(model, x, carried, what, rng):
     """Yield the verdicts of one or two curators on a gene as dicts of fields of Correction."""
     suggested = model.model.answers(model.model.decision_values(x[None]))[0]
     asked = set(rng.choice(len(model.terms), N_ASKED, replace=False).tolist())
-    chance = f"{N_ASKED / len(model.terms):.4f}" if DRAWN in what else ""
+    chance = f"{N_ASKED / len(model.terms):.4f}" if "drawn" in what else ""
     for curator in ("anna", "ben")[: 1 + (rng.random() < BOTH)]:
         verdicts = {}
         for j, term in enumerate(model.terms):
-            has = (term in carried) ^ (rng.random() < OPINION)
+            has = (term in carried) ^ (rng.random() < RATES["opinion"])
             if j in asked or suggested[j]:
-                word = "accept" if has ^ (rng.random() < SLIP) else "reject"
-                verdicts[term] = "unsure" if rng.random() < UNSURE else word
-            elif EYE in what and has and rng.random() < FOUND:
+                word = "accept" if has ^ (rng.random() < RATES["slip"]) else "reject"
+                verdicts[term] = "unsure" if rng.random() < RATES["unsure"] else word
+            elif "eye" in what and has and rng.random() < RATES["found"]:
                 verdicts[term] = "added"
-        added = {*carried} - {*model.terms} if EYE in what else {}
-        verdicts |= {term: "added" for term in sorted(added) if rng.random() < FOUND}
-        is_finished = FINISHED in what or FINISHED_BY_EYE in what and "added" in verdicts.values()
+        added = {*carried} - {*model.terms} if "eye" in what else {}
+        verdicts |= {term: "added" for term in sorted(added) if rng.random() < RATES["found"]}
+        is_finished = "finished" in what or "finished by eye" in what and "added" in verdicts.values()
         about = {"curator": curator, "date": "2026-01-02", "finished": "yes" if is_finished else ""}
         for term, word in verdicts.items():
             of_term = chance if term in {model.terms[j] for j in asked} else ""

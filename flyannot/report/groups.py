@@ -272,10 +272,8 @@ def expected_information(probability, n_genes):
 def draw_terms(answers):
     """Draw DRAWN_TERMS of the terms of a group at random, the same each time; return term -> chance as text.
 
-    answers : list of the Answers of the model about the group
+    answers : list of the Answers of the model about the group, not empty
     """
-    if not answers:
-        return {}
     seed = int(json_digest([answers[0].group, answers[0].stage_range])[:12], 16)
     n = min(DRAWN_TERMS, len(answers))
     drawn = np.random.default_rng(seed).choice(sorted(answer.term for answer in answers), n, replace=False)
@@ -325,7 +323,6 @@ class ReviewSelector:
         dict, term -> ReviewMark
         """
         marks = {}
-        chances = draw_terms([one.answer for one in terms if one.answer.n_genes])
         new = [one for one in terms if one.term not in reviewed and one.answer.answer]
         for one in new:
             is_missed, is_new = one.status == MISSED, one.status == NEW
@@ -337,6 +334,7 @@ class ReviewSelector:
         asked = [answer for answer in unanswered if answer.n_genes]
         values = np.array([(answer.probability, answer.n_genes) for answer in asked]).reshape(-1, 2)
         worth = expected_information(*values.T)
+        chances = draw_terms([one.answer for one in terms if one.answer.n_genes]) if asked else {}
         chosen = np.argsort(-worth, kind="stable")[:TERMS_PER_REVIEW].tolist()
         for i, answer in enumerate(asked):
             if i in chosen or answer.term in chances:

@@ -141,7 +141,8 @@ def compare_answers(before, after, weights, genes):
         what = "no new gene is finished, so no gain can be shown"
         return False, f"{what}: the model keeps its answers"
     rows = np.flatnonzero(weights.any(axis=1))
-    weights, truth = weights[rows], before.truth[rows, known]
+    weights = weights[rows]
+    truth = before.truth[rows, known]
     (draws,) = bootstrap_gene_weights([genes[g] for g in rows])
     f1 = []
     losses = []
@@ -203,12 +204,15 @@ class Adaptation:
         outcome : TermOutcomes of the groups, by the model that `train` makes
         is_gain, sentence : as `compare_answers` returns them
         """
-        n, known = len(self._X), slice(len(self._base.terms))
-        model, genes, n_folds = self._base.model, self._rows.genes[:n], max(folds.values()) + 1
+        n = len(self._X)
+        known = slice(len(self._base.terms))
+        model = self._base.model
+        genes = self._rows.genes[:n]
         folds = dict.fromkeys(self._rows.genes, -1) | folds
         more = {"rng": stage_range_rng(*self._seed), "method": model.method, "options": options}
         after = cross_validate(self._rows, folds=folds, **more)
         after = replace(after.subset(slice(n), range(len(after.terms))), observed=self._observed)
+        n_folds = max(folds.values()) + 1
         own = exclusion_reasons(after.truth, np.array(genes), after.folds, n_folds, after.observed)
         after = replace(after, reasons=[why or mine for why, mine in zip(self._rows.reasons or own, own)])
         values = model.decision_values(self._X)
@@ -229,10 +233,13 @@ class Adaptation:
         The parameters are as in `compare`.
         """
         _, is_gain, sentence = self.compare(folds, replace(options, on_terms=lambda n: None))
-        base, rows, model = self._base, self._rows, self._base.model
+        base = self._base
+        rows = self._rows
+        model = base.model
         n_known = len(base.terms)
         kept = [*range(n_known), *(j for j in trainable_terms(rows) if j >= n_known)]
-        Y, observed = rows.Y[:, kept], rows.observed[:, kept]
+        Y = rows.Y[:, kept]
+        observed = rows.observed[:, kept]
         if is_gain or len(kept) > n_known:
             more = {"rng": stage_range_rng(*self._seed), "options": options, "observed": observed}
             adapted = fit_model(model.method, rows.X, Y, rows.genes, **more)

@@ -33,10 +33,9 @@ def write_model(file, stage_range, D, terms, method, arrays, train_genes, known,
     write_array(group, "method", [method])
     for name, values in arrays.items():
         write_array(group, _ARRAYS + name, values)
-    for name, values in known.items():
-        write_array(group, KNOWN + name, values)
-    for name, values in (rows or {}).items():
-        write_array(group, ROWS + name, values)
+    for folder, of_folder in ((KNOWN, known), (ROWS, rows or {})):
+        for name, values in of_folder.items():
+            write_array(group, folder + name, values)
 
 
 def read_classifier_name(stored, stage_range):
@@ -74,9 +73,8 @@ def read_optional_arrays(stored, stage_range, folder, datasets, n_features=0):
 
     folder : KNOWN or ROWS; the other parameters are as in `read_classifier`
     """
-    if not stored.dataset_names(stage_range, folder.rstrip("/")):
-        return None
-    return read_classifier(stored, stage_range, datasets, n_features, folder)
+    is_there = stored.dataset_names(stage_range, folder.rstrip("/"))
+    return read_classifier(stored, stage_range, datasets, n_features, folder) if is_there else None
 
 
 def read_terms(stored, stage_range):

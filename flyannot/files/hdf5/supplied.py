@@ -4,14 +4,15 @@
 what to cite.
 """
 
-import tomllib
 from importlib.resources import files
 from pathlib import Path
 
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.text_files import read_toml
 
 _FOLDER = Path(str(files("flyannot") / "models"))
+_CARDS = _FOLDER / "models.toml"
 _HEADINGS = {"what": "Model", "use": "Intended use", "source": "Training data", "evaluation": "Evaluation"}
 _HEADINGS |= {"not_measured": "Not measured", "licence": "Licence", "cite": "Citation"}
 STAGE_MODEL = _FOLDER / "stages.h5"  # its terms are stage ranges, see `flyannot.pipeline.models.stage_model`
@@ -38,14 +39,9 @@ def supplied_digests():
     return digests
 
 
-def _read_cards():
-    """Return a dict from the name of each supplied model to its card, a dict of texts."""
-    return tomllib.loads((_FOLDER / "models.toml").read_text(encoding="utf-8"))
-
-
 def format_card(name):
     """Format the card of a supplied model; raise InputError if there is no such model."""
-    cards = _read_cards()
+    cards = read_toml(_CARDS)
     if name not in cards:
         what = f'no model "{name}" comes with flyannot.{did_you_mean(name, cards)}'
         raise InputError(what, fix=f"use one of {', '.join(cards)}; for a file: flyannot show {name}")
@@ -58,11 +54,8 @@ def measured_on(stored):
     stored : open StoredFile of a model, or of predictions
     """
     digests = {stored.digest, *stored.inputs.get("model", ())}
-    return "".join(
-        f" on {_read_cards()[name]['measured']}"
-        for name, digest in supplied_digests().items()
-        if digest in digests
-    )
+    names = [name for name, digest in supplied_digests().items() if digest in digests]
+    return f" on {read_toml(_CARDS)[names[0]]['measured']}" if names else ""
 
 
 def supplied_path(name):

@@ -91,8 +91,7 @@ class ModelTask(FileTask):
                 model = learned.model
                 known = learned.known.arrays() if learned.known else {}
                 of_model = model.method, model.arrays(), learned.train_genes
-                rows = vars(learned.rows) if learned.rows else None
-                write_model(file, s, D, learned.terms, *of_model, known, rows)
+                write_model(file, s, D, learned.terms, *of_model, known, learned.rows and vars(learned.rows))
         for s, learned in trained.items():
             if weak := describe_weak_terms(model_terms(learned.terms, learned.model)):
                 log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, self.path)
