@@ -109,6 +109,7 @@ def entries(n, n_images=1, maps=False):
 
 def groups_page(is_predicted=True, **more):
     about = {"held_out": is_predicted, "why_no_maps": "", "is_predicted": is_predicted, "config": "CONFIG"}
+    about["measured"] = ""
     html = render("groups.html", stages=list(enumerate(STAGE_RANGES)), **about)
     return Page("sizes", sections=[("groups", "Genes", html)], **more)
 
