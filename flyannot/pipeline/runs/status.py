@@ -157,7 +157,7 @@ def _list_image_changes(plan, step, request, made):
     made_at_s = os.path.getmtime(request.out)
     images = plan.images if step.kind == "descriptors" else ()
     stats = {image.file: os.stat(image.file) for image in images if os.path.isfile(image.file)}
-    skipped = {name for name, _ in made.header.failures}
+    skipped = {fate.image for fate in made.header.failures}
     gone = {image.file for image in images if image.name not in skipped} - stats.keys()
     if stats and gone:
         changes.append(f"{pluralise(len(gone), 'picture is', 'pictures are')} missing")
