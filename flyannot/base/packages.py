@@ -22,10 +22,8 @@ def import_optional(name, extra, needs="this format needs"):
     try:
         return import_module(name)
     except ImportError:
-        raise InputError(
-            f"{needs} the package {name.split('.')[0]}, which is not installed",
-            fix=f"pip install 'flyannot[{extra}]'",
-        ) from None
+        what = f"{needs} the package {name.split('.')[0]}, which is not installed"
+        raise InputError(what, fix=f"pip install 'flyannot[{extra}]'") from None
     except (ValueError, RecursionError) as error:  # in a configuration of its own
         reason = f"which cannot be imported: {str(error).splitlines()[0]}"
         raise InputError(f"{needs} the package {name}, {reason}", fix="mend that file") from error

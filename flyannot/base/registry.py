@@ -45,10 +45,8 @@ class Registry(Mapping):
             If the registry has no such name. The message suggests the closest name.
         """
         if name not in self:
-            raise InputError(
-                f'there is no {self.what} "{name}".{did_you_mean(name, self.import_paths)}',
-                fix=f"use one of {', '.join(self.import_paths)}",
-            )
+            what = f'there is no {self.what} "{name}".{did_you_mean(name, self.import_paths)}'
+            raise InputError(what, fix=f"use one of {', '.join(self.import_paths)}")
         return import_object(self.import_paths[name])
 
     def __contains__(self, name):

@@ -43,16 +43,12 @@ def parse_stage_range(text):
     if len(lie_in) == 1:
         return lie_in[0]
     if lie_in:
-        raise InputError(
-            f'stages "{text}" lie in several stage ranges: {", ".join(lie_in)}',
-            fix="choose one of them; in a table, give each stage range a row of its own",
-        )
+        what = f'stages "{text}" lie in several stage ranges: {", ".join(lie_in)}'
+        raise InputError(what, fix="choose one of them; in a table, give each stage range a row of its own")
     if date_of_text := parse_spreadsheet_date(parse_serial_date(plain) or text):
         meant = "-".join(map(str, sorted(date_of_text)))
-        raise InputError(
-            f'"{text}" is a date, which a spreadsheet made from {meant}',
-            fix=f"write {meant}; {TEXT_COLUMN_ADVICE}",
-        )
+        what = f'"{text}" is a date, which a spreadsheet made from {meant}'
+        raise InputError(what, fix=f"write {meant}; {TEXT_COLUMN_ADVICE}")
     raise InputError(f'unknown stage range "{text}".{_suggest_stages(fold(str(text)))}', fix=_FIX)
 
 

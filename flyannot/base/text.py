@@ -13,11 +13,10 @@ _GREEK = {f"&{name}gr;": chr(0x3B1 + n) for n, name in enumerate(_LETTERS)}  # F
 _GREEK |= {entity.replace(entity[1], entity[1].upper(), 1): c.upper() for entity, c in _GREEK.items()}
 _RAISED = re.compile(r"<(?:sup|up)>(.*?)</(?:sup|up)>", re.IGNORECASE)
 _QUOTATION_MARKS = "“”„‟«»"
-_FLYBASE_NUMBER = (
-    re.compile(  # also FB:FBgn0000490, FBgn0000490.1 and https://flybase.org/reports/FBgn0000490
-        r"(?:(?:https?://|www\.|flybase\.org)\S*[/:=]|(?:fb|flybase) ?[:|_]? ?)?fbgn[ :_-]?(\d+)(?:\.\w+)?/?",
-        re.IGNORECASE | re.ASCII,
-    )
+# Also FB:FBgn0000490, FBgn0000490.1 and https://flybase.org/reports/FBgn0000490.
+_FLYBASE_NUMBER = re.compile(
+    r"(?:(?:https?://|www\.|flybase\.org)\S*[/:=]|(?:fb|flybase) ?[:|_]? ?)?fbgn[ :_-]?(\d+)(?:\.\w+)?/?",
+    re.IGNORECASE | re.ASCII,
 )
 _ERROR_VALUES = [  # in any language: ###, #REF!, #n/a, #N/A N/A, Err:502; others only in capitals: #NV
     re.compile(r"#+|#[¡¿]?[^\W\d_].*[!?]|#[^\W\d_]{1,2}/[^\W\d_]+( .*)?"),

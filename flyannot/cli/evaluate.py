@@ -23,12 +23,7 @@ from flyannot.terms.options import TrainOptions
     "FEATURES. The JSON file of scores says which model it was.",
 )
 @click.option(
-    "-o",
-    "--output",
-    "--json",
-    "json_file",
-    type=OUT_FILE,
-    help="Also write the scores to this JSON file.",
+    "-o", "--output", "--json", "json_file", type=OUT_FILE, help="Also write the scores to this JSON file."
 )
 @add_options(
     options=EvaluateOptions,
@@ -82,7 +77,5 @@ def _refuse_trained_options():
     trained = {option.name for option in fields(TrainOptions) if option.metadata["in_header"]}
     for name in (*sorted(trained), "seed", "stage_range"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise InputError(
-                f"--{to_kebab_case(name)} cannot be combined with --model, whose training set this option",
-                fix=f"leave out --{to_kebab_case(name)} or --model",
-            )
+            what = f"--{to_kebab_case(name)} cannot be combined with --model, whose training set this option"
+            raise InputError(what, fix=f"leave out --{to_kebab_case(name)} or --model")

@@ -2,7 +2,7 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options
+from flyannot.cli.shared.options import IN_FILE, Command, add_options, out_option, overwrite_option
 from flyannot.cli.shared.output import log
 from flyannot.export import EXPORTERS, all_formats
 from flyannot.pipeline.options import AnnotateOptions, Selection
@@ -26,9 +26,9 @@ _LISTED = "\n    ".join(f"{kind:<12} {' '.join(formats)}" for kind, formats in E
 @click.command("export", cls=Command, help=_HELP.format(formats=_LISTED))
 @click.argument("file", type=IN_FILE)
 @click.option("--to", type=click.Choice(all_formats()), required=True, help="The format.")
-@click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The file to write.")
+@out_option("The file to write.")
 @add_options(selection=(Selection, ["stage_range"]), ids=(AnnotateOptions, ["ontology"]))
-@click.option("--force", is_flag=True, help="Replace an existing output.")
+@overwrite_option("Replace an existing output.")
 def command(file, to, out, selection, ids, force):
     """Convert a file for other tools."""
     from flyannot.export.export import export

@@ -69,12 +69,10 @@ def features(table, out, images, force):
     return log_outcome(run_task(ImportTask(table, out, images), build_execution(force)))
 
 
-_COMMANDS = {
-    **{
-        name: (partial(_build_command, name), IMPORTERS[name].help.partition("\n\n")[0]) for name in IMPORTERS
-    },
-    features.name: ("flyannot.cli.import_:features", str(features.help).partition("\n\n")[0]),
+_COMMANDS: dict = {
+    name: (partial(_build_command, name), IMPORTERS[name].help.partition("\n\n")[0]) for name in IMPORTERS
 }
+_COMMANDS[features.name] = "flyannot.cli.import_:features", str(features.help).partition("\n\n")[0]
 
 
 @click.group("import", cls=LazyGroup, table=lambda: {"Commands": _COMMANDS})

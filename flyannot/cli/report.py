@@ -3,20 +3,14 @@
 import click
 
 from flyannot.base.errors import InputError
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options
+from flyannot.cli.shared.options import IN_FILE, Command, add_options, out_option
 from flyannot.cli.shared.output import build_execution, log_outcome
 from flyannot.pipeline.options import ReportOptions, RunOptions, Selection
 
 
 @click.command("report", cls=Command)
 @click.argument("run", type=IN_FILE)
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    type=OUT_FILE,
-    help="The page to write.  [default: report.html in RUN, or NAME.html beside NAME.h5]",
-)
+@out_option("The page to write.  [default: report.html in RUN, or NAME.html beside NAME.h5]", required=False)
 @click.option(
     "--data-set",
     type=IN_FILE,

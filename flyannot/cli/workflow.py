@@ -5,10 +5,10 @@ import click
 from flyannot.cli.shared.options import (
     COUNT,
     IN_FILE,
-    OUT_FILE,
     Command,
     force_option,
     input_data_set_option,
+    out_option,
     settings_option,
 )
 from flyannot.cli.shared.output import log
@@ -16,7 +16,7 @@ from flyannot.cli.shared.output import log
 
 @click.command("workflow", cls=Command)
 @click.argument("config", type=IN_FILE)
-@click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The Snakefile to write.")
+@out_option("The Snakefile to write.")
 @click.option(
     "--parts",
     type=COUNT,

@@ -129,9 +129,7 @@ def _grey_levels(image):
         return image
     grey = image.astype(np.float32)
     if grey.size and not (grey.min() >= 0 and grey.max() <= WHITE):
-        raise InputError(
-            f"grey levels run from {grey.min():g} to {grey.max():g}, outside 0 to {WHITE:g}",
-            fix="scale them to 0 to 255, and replace those that are not finite",
-        )
+        what = f"grey levels run from {grey.min():g} to {grey.max():g}, outside 0 to {WHITE:g}"
+        raise InputError(what, fix="scale them to 0 to 255, and replace those that are not finite")
     is_from_0_to_1 = image.dtype.kind in "fb" and grey.size and grey.max() <= 1
     return grey * np.float32(WHITE) if is_from_0_to_1 else grey

@@ -271,10 +271,8 @@ def validate_atoms(D):
     """
     D = np.asarray(D)
     if D.ndim != 2 or D.dtype.kind not in "fiu" or not D.size or not np.isfinite(D).all():
-        raise InputError(
-            f"a dictionary of shape {D.shape} and type {D.dtype} is not a matrix of finite numbers",
-            fix="give one row per atom",
-        )
+        what = f"a dictionary of shape {D.shape} and type {D.dtype} is not a matrix of finite numbers"
+        raise InputError(what, fix="give one row per atom")
     return D if D.dtype == np.float32 else D.astype(np.float64)
 
 

@@ -198,9 +198,8 @@ def read_toml(path):
     fix = "give a TOML file, such as configs/demo.toml"
     text = read_text(path, fix=fix)
     if len(text) > _MAX_TOML:
-        raise InputError(
-            f"{path} has more than {_MAX_TOML:,} characters, too many for a configuration", fix=fix
-        )
+        what = f"{path} has more than {_MAX_TOML:,} characters, too many for a configuration"
+        raise InputError(what, fix=fix)
     try:
         if sum(line.count(".") ** 2 for line in text.split("\n")) > _MAX_TOML_PARTS:
             raise RecursionError

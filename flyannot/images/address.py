@@ -228,8 +228,5 @@ def _number_on(axis, text, path, axes):
     several = ", ".join(one.in_words() for one in axes if one.size > 1 or one is axis)
     has = several or "one picture"
     to_last = f" to {axis.name}={axis.size}" if axis.size > 1 else ""
-    raise unreadable_image_error(
-        path,
-        f"it has {has}, and no {axis.name}={text}.{did_you_mean(name, axis.names)}",
-        fix=f"choose --plane {axis.name}=1{to_last}{or_name}",
-    )
+    what = f"it has {has}, and no {axis.name}={text}.{did_you_mean(name, axis.names)}"
+    raise unreadable_image_error(path, what, fix=f"choose --plane {axis.name}=1{to_last}{or_name}")

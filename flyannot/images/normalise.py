@@ -131,11 +131,8 @@ def _white_level(path, plane, which):
         guessed = guess_white_level(highest, min(16, type_bits - 1) if dtype.kind == "i" else type_bits)
         white = next((number for number in stated if highest <= number), guessed)
     if lowest < 0 or highest > white:
-        raise unreadable_image_error(
-            path,
-            f"its grey levels run from {lowest:g} to {highest:g}, outside 0 to {white:g}",
-            fix="save it with 8 or 16 bits per channel, without a sign",
-        )
+        what = f"its grey levels run from {lowest:g} to {highest:g}, outside 0 to {white:g}"
+        raise unreadable_image_error(path, what, fix="save it with 8 or 16 bits per channel, without a sign")
     return white
 
 

@@ -65,9 +65,8 @@ class OmeImage(NamedTuple):
         plane = int(np.ravel_multi_index(numbers, sizes))
         runs = [run for run in self.runs if run.first <= plane < run.first + run.n_planes]
         if not runs:
-            raise unreadable_image_error(
-                path, f"its metadata do not say where {self.describe(chosen)} is stored"
-            )
+            what = f"its metadata do not say where {self.describe(chosen)} is stored"
+            raise unreadable_image_error(path, what)
         run = max(reversed(runs), key=lambda run: run.first)  # of equal runs the last one counts
         return run.page + plane - run.first
 

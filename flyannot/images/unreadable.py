@@ -60,11 +60,8 @@ def too_large_image_error(path, size="", most=MAX_PIXELS):
 
     size : text; most : the largest number of pixels
     """
-    return unreadable_image_error(
-        path,
-        f"too large{size}: at most {most // 1_000_000} million pixels of this type",
-        fix="crop it to the embryo, or scale it down",
-    )
+    what = f"too large{size}: at most {most // 1_000_000} million pixels of this type"
+    return unreadable_image_error(path, what, fix="crop it to the embryo, or scale it down")
 
 
 def unknown_pixel_type_error(path, kind):

@@ -233,9 +233,8 @@ def _require_compiler():
     files that numba writes and modules that it imports, so no kernel is compiled there.
     """
     if "numba" not in sys.modules and os.path.exists(_SETTINGS_FILE):
-        raise InputError(
-            f"the compiler numba would read {_SETTINGS_FILE} of this folder", fix="work in another folder"
-        )
+        what = f"the compiler numba would read {_SETTINGS_FILE} of this folder"
+        raise InputError(what, fix="work in another folder")
     try:
         import numba.core.config as config
         import numpy.ma  # noqa: F401 - numba would import it outside of its lock

@@ -129,8 +129,6 @@ def fit_machine(rows, positive, C):
     machine = LinearSVC(C=C, class_weight="balanced", dual=False, tol=_TOLERANCE, max_iter=_MOST_STEPS)
     machine.fit(rows, positive)
     if machine.n_iter_ >= _MOST_STEPS:
-        raise FlyannotError(
-            f"the support vector machine did not converge at C = {C:g}",
-            fix="take another method: --method coupled-ridge",
-        )
+        what = f"the support vector machine did not converge at C = {C:g}"
+        raise FlyannotError(what, fix="take another method: --method coupled-ridge")
     return machine.coef_[0], float(machine.intercept_[0])

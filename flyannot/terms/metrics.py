@@ -371,12 +371,13 @@ def _summarise(evaluated):
     rows = [row for of_range, _ in evaluated for row in of_range]
     outcomes = [outcome for _, outcome in evaluated if outcome.terms]
     agreements = [group_agreement(outcome) for outcome in outcomes]
+    by_name = {name: [one[name] for one in agreements] for name in AGREEMENT}
     top = sorted(rows, key=lambda row: (-row["n_positive"], row["term"], row["stage_range"]))[:10]
     return {
         "macro": _mean(rows, [1] * len(rows)),
         "weighted_top10": _mean(top, [row["n_positive"] for row in top]),
         "micro": _micro(outcomes),
-        "groups": {name: _mean_of([one[name] for one in agreements]) for name in AGREEMENT},
+        "groups": {n: float(np.concatenate(v).mean()) if v else None for n, v in by_name.items()},
         "ranked_terms": _ranked_terms(outcomes),
         "n_terms": len(rows),
     }
@@ -457,11 +458,6 @@ def group_agreement(outcome):
     f1 = np.divide(2 * n_common, n_both, out=np.ones(len(yes)), where=n_both > 0)
     jaccard = np.divide(n_common, n_both - n_common, out=np.ones(len(yes)), where=n_both > 0)
     return {"f1": f1, "jaccard": jaccard, "n_yes": n_yes.astype(float), "n_curated": n_curated.astype(float)}
-
-
-def _mean_of(values):
-    """Return the mean of the numbers in a list of arrays, or None without any."""
-    return float(np.concatenate(values).mean()) if values else None
 
 
 def _ranked_terms(outcomes):

@@ -141,9 +141,8 @@ def _line(name, scores, n_groups="", n_positive=""):
 
     scores : dict from metric to value; n_groups, n_positive : numbers, or "" for an average
     """
-    return f"{_fit_name(name)} {n_groups:>6} {n_positive:>8}" + "".join(
-        f"{_format_score(scores[m]):>7}" for m in METRICS
-    )
+    columns = "".join(f"{_format_score(scores[metric]):>7}" for metric in METRICS)
+    return f"{_fit_name(name)} {n_groups:>6} {n_positive:>8}{columns}"
 
 
 def _fit_name(name):

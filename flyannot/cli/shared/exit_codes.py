@@ -23,13 +23,8 @@ SKIPPED = 3  # done, but some images were skipped
 _MAX_LENGTH = 1000  # characters of a line of a message, which may quote a damaged file
 _MAX_LINES = 100
 _REPEAT_S = 0.5
-_OF_A_FILE = (
-    errno.EACCES,
-    errno.EIO,
-    errno.ELOOP,
-    errno.ENAMETOOLONG,
-    errno.ESTALE,
-)  # not faults of flyannot
+# Errors of a file, which are not faults of flyannot.
+_OF_A_FILE = (errno.EACCES, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG, errno.ESTALE)
 _received_signals = []  # numbers of the signals that this run has received
 
 
@@ -79,9 +74,8 @@ def _run(group):
     try:
         os.getcwd()
     except FileNotFoundError:
-        raise InputError(
-            "the working folder does not exist any more", fix="change to another folder"
-        ) from None
+        what = "the working folder does not exist any more"
+        raise InputError(what, fix="change to another folder") from None
     if (encoding := sys.getfilesystemencoding()) != "utf-8":  # names of files could not be read or written
         raise InputError(f"this locale reads names of files as {encoding}, not UTF-8", fix="set PYTHONUTF8=1")
     if hasattr(sys.stdout, "reconfigure"):  # a terminal may lack letters

@@ -43,9 +43,8 @@ def log_outcome(outcome, *, table=None):
     from flyannot.pipeline.engine.fates import fates_path
 
     state = "wrote" if outcome.made else "up to date:"
-    log.info(
-        "%s %s%s", state, outcome.path, f"\n{outcome.summary}" if outcome.made and outcome.summary else ""
-    )
+    summary = f"\n{outcome.summary}" if outcome.made and outcome.summary else ""
+    log.info("%s %s%s", state, outcome.path, summary)
     return write_and_log_fates(table or fates_path(outcome.path), outcome.fates) if outcome.fates else 0
 
 

@@ -78,9 +78,8 @@ class TableFormat:
                 what = f"{path} is not such a table: its first row is {', '.join(header[:8]) or 'empty'}"
                 raise InputError(what, fix=self.columns)
             if kind in tables:
-                raise InputError(
-                    f"{tables[kind]} and {path} are both tables of {kind}", fix="give one of them"
-                )
+                what = f"{tables[kind]} and {path} are both tables of {kind}"
+                raise InputError(what, fix="give one of them")
             tables[kind] = path
         if "images" not in tables:
             raise InputError("no table of images is given", fix=self.columns)
@@ -135,9 +134,8 @@ def import_tables(form, sources, folder, options, *, force=False):
     """
     folders = [source for source in sources if os.path.isdir(source)]
     if len(folders) != 1:
-        raise InputError(
-            f"{len(folders) or 'no'} folders of images are given", fix="give the one folder of images"
-        )
+        what = f"{len(folders) or 'no'} folders of images are given"
+        raise InputError(what, fix="give the one folder of images")
     pictures = PictureFolder(folders[0])
     named = [source for source in sources if source not in folders]
     tables = form.classify_tables(named or form.tables_in(folders[0]))
@@ -169,9 +167,8 @@ def _place_images(staged, folder, picture_folder, rows, copy):
         try:
             os.symlink(picture_folder, staged / "images", target_is_directory=True)
         except (OSError, NotImplementedError) as error:  # Windows allows links to few users
-            raise InputError(
-                f"this system cannot make a link to {picture_folder} ({error})", fix="add --copy"
-            ) from error
+            what = f"this system cannot make a link to {picture_folder} ({error})"
+            raise InputError(what, fix="add --copy") from error
         return
     if place.is_symlink():
         raise InputError(f"{place} is a link already", fix="choose another folder")

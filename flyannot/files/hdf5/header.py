@@ -146,10 +146,8 @@ def _require_kind(root, path, kind):
         raise DataError(what, fix=f"give a file made by: {COMMAND_BY_KIND[kind]}")
     version = int(read_attribute(root, "format_version"))
     if version != FORMAT_VERSION:
-        raise DataError(
-            f"{path} has format version {version}; this flyannot reads version {FORMAT_VERSION}",
-            fix="upgrade flyannot",
-        )
+        what = f"{path} has format version {version}; this flyannot reads version {FORMAT_VERSION}"
+        raise DataError(what, fix="upgrade flyannot")
     return kind_found
 
 

@@ -298,10 +298,8 @@ def open_stored_file(path, kind=None, digest=None):
             _checked.clear()
         _checked[path] = stored
     if digest is not None and stored.digest != digest:
-        raise DataError(
-            f"{path} was replaced while this ran: its digest is {stored.digest[:12]}, not {digest[:12]}",
-            fix="run the same command again",
-        )
+        what = f"{path} was replaced while this ran: its digest is {stored.digest[:12]}, not {digest[:12]}"
+        raise DataError(what, fix="run the same command again")
     return stored
 
 
@@ -387,9 +385,8 @@ def damaged_file_error(path, what, kind=None):
     kind : str, the kind that the file should have; the remedy names the command that makes this kind
     """
     made_by = COMMAND_BY_KIND[kind] if kind else "the command that wrote it"
-    return DataError(
-        f"{path} is damaged, or not made by flyannot: {what}", fix=f"make it again with: {made_by} --force"
-    )
+    what = f"{path} is damaged, or not made by flyannot: {what}"
+    return DataError(what, fix=f"make it again with: {made_by} --force")
 
 
 def _require_hdf5(path, kind):

@@ -59,14 +59,12 @@ ConvergenceWarning
 from flyannot.base.errors import FlyannotError
 from flyannot.base.registry import Registry
 
-_HERE = "flyannot.sparse.coders"
-
 CODERS = Registry(
     "coder",
     {
-        "cd": f"{_HERE}.cd:encode",
-        "feature-sign": f"{_HERE}.feature_sign:encode",
-        "siso": f"{_HERE}.siso:encode",
+        "cd": "flyannot.sparse.coders.cd:encode",
+        "feature-sign": "flyannot.sparse.coders.feature_sign:encode",
+        "siso": "flyannot.sparse.coders.siso:encode",
     },
 )
 

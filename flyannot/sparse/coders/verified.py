@@ -511,7 +511,6 @@ def _scale_codes(Z, unit):
     with np.errstate(over="ignore", under="ignore"):
         scaled.data = (Z.data * np.float64(unit)).astype(Z.dtype)
     if not (np.isfinite(scaled.data) & ((scaled.data != 0) | (Z.data == 0))).all():
-        raise DataError(
-            f"{Z.dtype} cannot hold codes of the order of {unit:.0e}", fix="give samples in float64"
-        )
+        what = f"{Z.dtype} cannot hold codes of the order of {unit:.0e}"
+        raise DataError(what, fix="give samples in float64")
     return scaled

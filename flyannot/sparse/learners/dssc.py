@@ -124,10 +124,8 @@ def resolve_dssc_options(options, n_atoms):
     n_blocks = options.n_blocks or max(1, min(DEFAULT_BLOCKS, n_atoms))
     n_processors = options.n_processors or n_blocks
     if n_processors > n_blocks:
-        raise InputError(
-            f"n_processors is {n_processors}, and must be at most n_blocks = {n_blocks}",
-            fix="raise n_blocks, or lower n_processors",
-        )
+        what = f"n_processors is {n_processors}, and must be at most n_blocks = {n_blocks}"
+        raise InputError(what, fix="raise n_blocks, or lower n_processors")
     return replace(options, n_blocks=n_blocks, n_processors=n_processors)
 
 

@@ -74,10 +74,8 @@ class MODLOptions(OnlineDictionaryOptions):
     def __post_init__(self):
         super().__post_init__()
         if (self.ball, self.projection) == ("l1", "exact") and self.reduction > 1:
-            raise InputError(
-                "there is no exact projection onto the l1 ball behind a mask",
-                fix="use projection = approximate",
-            )
+            what = "there is no exact projection onto the l1 ball behind a mask"
+            raise InputError(what, fix="use projection = approximate")
 
 
 class MODL(OnlineDictionaryLearner):
@@ -118,15 +116,12 @@ class MODL(OnlineDictionaryLearner):
     def __init__(self, D, n_samples, *, lam, positive=EITHER_SIGN, **options):
         chosen = self.Options(**options)
         if positive.code and chosen.code_penalty == "l2":
-            raise InputError(
-                "ridge codes cannot exclude negative values", fix="leave out code_penalty, or positive codes"
-            )
+            what = "ridge codes cannot exclude negative values"
+            raise InputError(what, fix="leave out code_penalty, or positive codes")
         D = np.asarray(D)
         if chosen.reduction > D.shape[1]:
-            raise InputError(
-                f"reduction is {chosen.reduction}, and must be at most the {D.shape[1]} features",
-                fix=f"choose reduction from 1 to {D.shape[1]}",
-            )
+            what = f"reduction is {chosen.reduction}, and must be at most the {D.shape[1]} features"
+            raise InputError(what, fix=f"choose reduction from 1 to {D.shape[1]}")
         self.ball = BALLS[chosen.ball, chosen.projection]
         self._history_kind = chosen.history or ("residuals" if chosen.reduction > 1 else "products")
         if chosen.reduction > 1 and (seen := D.shape[1] / chosen.reduction / max(1, len(D))) < LEAST_PER_ATOM:
