@@ -4,23 +4,16 @@ import click
 
 from flyannot.base.errors import InputError
 from flyannot.base.text import pluralise
-from flyannot.cli.shared.options import (
-    IN_FILE,
-    Command,
-    ModelFile,
-    add_options,
-    out_folder_option,
-    overwrite_option,
-)
+from flyannot.cli.shared import options as shared
 from flyannot.cli.shared.output import log, print_text
 from flyannot.pipeline.options import Selection
 
 _MAX_SHOWN = 3  # printed patches of an image
 
 
-@click.command("explain", cls=Command)
-@click.argument("model", type=ModelFile())
-@click.argument("images", type=IN_FILE, nargs=-1, required=True)
+@click.command("explain", cls=shared.Command)
+@click.argument("model", type=shared.ModelFile())
+@click.argument("images", type=shared.IN_FILE, nargs=-1, required=True)
 @click.option(
     "--term",
     "terms",
@@ -28,9 +21,9 @@ _MAX_SHOWN = 3  # printed patches of an image
     help="Explain this term (repeatable). By default the three most probable terms of each group.",
 )
 @click.option("--gene", "genes", multiple=True, help="Explain only this gene of a data set (repeatable).")
-@add_options(selection=(Selection, ["stage_range", "view", "guess_stages", "recursive", "columns"]))
-@out_folder_option("Write pictures and a table to this new folder.", required=False)
-@overwrite_option("Write into a folder that is not empty.")
+@shared.add_options(selection=(Selection, ["stage_range", "view", "guess_stages", "recursive", "columns"]))
+@shared.out_folder_option("Write pictures and a table to this new folder.", required=False)
+@shared.overwrite_option("Write into a folder that is not empty.")
 def command(model, images, terms, genes, selection, folder, force):
     """Show which patches of an image support or oppose a term.
 
@@ -78,10 +71,8 @@ def _format(explained, names):
     ]
     for number, name in enumerate(names):
         centres_px, contribution = explained.patches(number)
-        strongest = ", ".join(
-            f"{c:+.4f} at ({row:g}, {column:g})"
-            for (row, column), c in list(zip(centres_px, contribution))[:_MAX_SHOWN]
-        )
+        first = list(zip(centres_px, contribution))[:_MAX_SHOWN]
+        strongest = ", ".join(f"{c:+.4f} at ({row:g}, {column:g})" for (row, column), c in first)
         patches = pluralise(len(contribution), "patch", "patches")
         lines.append(f"  {name}: {contribution.sum():+.4f} from {patches}")
         none = "no patch of this image gives the largest value of any feature"

@@ -4,17 +4,8 @@ from functools import partial
 
 import click
 
+from flyannot.cli.shared import options as shared
 from flyannot.cli.shared.help_page import LazyGroup
-from flyannot.cli.shared.options import (
-    IN_FILE,
-    IN_FOLDER,
-    Command,
-    add_options,
-    force_option,
-    out_folder_option,
-    out_option,
-    overwrite_option,
-)
 from flyannot.cli.shared.output import build_execution, log, log_outcome, print_text
 from flyannot.dataset.importers import IMPORTERS
 
@@ -34,24 +25,24 @@ def _build_command(name):
 
     n = -1 if is_several else 1
     for decorate in (
-        overwrite_option("Write into a folder that is not empty."),
-        add_options(options=importer.options),
-        out_folder_option("The data set folder."),
-        click.argument("sources", type=IN_FILE, nargs=n, required=True, metavar=importer.sources),
+        shared.overwrite_option("Write into a folder that is not empty."),
+        shared.add_options(options=importer.options),
+        shared.out_folder_option("The data set folder."),
+        click.argument("sources", type=shared.IN_FILE, nargs=n, required=True, metavar=importer.sources),
     ):
         run = decorate(run)
-    return click.command(name, cls=Command, help=importer.help)(run)
+    return click.command(name, cls=shared.Command, help=importer.help)(run)
 
 
-@click.command("features", cls=Command)
-@click.argument("table", type=IN_FILE)
-@out_option("The features file to write.")
+@click.command("features", cls=shared.Command)
+@click.argument("table", type=shared.IN_FILE)
+@shared.out_option("The features file to write.")
 @click.option(
     "--images",
-    type=IN_FOLDER,
+    type=shared.IN_FOLDER,
     help="The folder of the pictures, by the names in TABLE, which the report then shows.",
 )
-@force_option
+@shared.force_option
 def features(table, out, images, force):
     """Convert vectors from another program, such as embeddings of a network, into features.
 

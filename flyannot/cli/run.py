@@ -8,14 +8,7 @@ import click
 from click.core import ParameterSource
 
 from flyannot.base.errors import InputError
-from flyannot.cli.shared.options import (
-    IN_FILE,
-    Command,
-    add_options,
-    out_folder_option,
-    output_data_set_option,
-    settings_option,
-)
+from flyannot.cli.shared import options as shared
 from flyannot.cli.shared.output import build_execution, log, log_outcome, print_text, write_and_log_fates
 from flyannot.pipeline.options import RunOptions, Selection
 
@@ -34,15 +27,15 @@ class ShareType(click.ParamType):
         return self.fail(f'"{value}" is not one share of several, such as 2/8', param, ctx)
 
 
-@click.command("run", cls=Command)
-@click.argument("config", type=IN_FILE, required=False)
+@click.command("run", cls=shared.Command)
+@click.argument("config", type=shared.IN_FILE, required=False)
 @click.option("--demo", is_flag=True, help="Run the demo: synthetic embryos, results in demo-output.")
-@output_data_set_option
-@out_folder_option("The folder for all results (overrides CONFIG).", required=False)
-@settings_option
+@shared.output_data_set_option
+@shared.out_folder_option("The folder for all results (overrides CONFIG).", required=False)
+@shared.settings_option
 @click.option(
     "--corrections",
-    type=IN_FILE,
+    type=shared.IN_FILE,
     multiple=True,
     help="The corrections.csv of a curator (repeatable, overrides CONFIG).",
 )
@@ -54,7 +47,7 @@ class ShareType(click.ParamType):
     help="With --step extract, pool or annotate: process only this share of the images, such as 2/8. Then "
     "run the step without --part to join all parts.",
 )
-@add_options(selection=(Selection, ["columns"]), run=RunOptions)
+@shared.add_options(selection=(Selection, ["columns"]), run=RunOptions)
 def command(config, demo, data_set, folder, settings, corrections, dry_run, step, part, selection, run):
     """Run all steps: extract, learn-dict, pool, train, evaluate, annotate, report.
 

@@ -3,15 +3,7 @@
 import click
 
 from flyannot.base.registry import import_object
-from flyannot.cli.shared.options import (
-    IN_FILE,
-    Command,
-    ModelFile,
-    add_options,
-    force_option,
-    out_option,
-    seed_option,
-)
+from flyannot.cli.shared import options as shared
 from flyannot.cli.shared.output import build_execution, log_outcome, write_and_log_fates
 from flyannot.pipeline.options import RunOptions, Selection
 
@@ -41,18 +33,18 @@ def build_step_command(step):
             log_outcome(run_task(step.build_page_task(request), execution))
         return code
 
-    function = force_option(run_step)
+    function = shared.force_option(run_step)
     if step.page:
         page = "Also write NAME.html: every picture with its terms, for a browser."
         function = click.option("--page", is_flag=True, help=page)(function)
     if step.is_seeded:
-        function = seed_option(function)
-    with_options = add_options(options=step.options, selection=(Selection, step.selects), run=RunOptions)
-    function = with_options(function)
-    function = out_option(f"The {step.kind or step.makes} file to write.")(function)
+        function = shared.seed_option(function)
+    selection = Selection, step.selects
+    function = shared.add_options(options=step.options, selection=selection, run=RunOptions)(function)
+    function = shared.out_option(f"The {step.kind or step.makes} file to write.")(function)
     for read in reversed([read for read in step.reads if read.is_argument]):
         n = -1 if read.several else 1
-        kind = ModelFile() if read.holds == "model" else IN_FILE
+        kind = shared.ModelFile() if read.holds == "model" else shared.IN_FILE
         function = click.argument(read.name, type=kind, nargs=n, required=True)(function)
     text = step.help or f"{step.about}\n\n\b\nExample:\n"
-    return click.command(step.name, cls=Command, help=text)(function)
+    return click.command(step.name, cls=shared.Command, help=text)(function)

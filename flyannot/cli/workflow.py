@@ -2,30 +2,22 @@
 
 import click
 
-from flyannot.cli.shared.options import (
-    COUNT,
-    IN_FILE,
-    Command,
-    force_option,
-    input_data_set_option,
-    out_option,
-    settings_option,
-)
+from flyannot.cli.shared import options as shared
 from flyannot.cli.shared.output import log
 
 
-@click.command("workflow", cls=Command)
-@click.argument("config", type=IN_FILE)
-@out_option("The Snakefile to write.")
+@click.command("workflow", cls=shared.Command)
+@click.argument("config", type=shared.IN_FILE)
+@shared.out_option("The Snakefile to write.")
 @click.option(
     "--parts",
-    type=COUNT,
+    type=shared.COUNT,
     help="Number of jobs that share the images in extract, pool and annotate.  "
     "[default: one per 1,000 images]",
 )
-@input_data_set_option
-@settings_option
-@force_option
+@shared.input_data_set_option
+@shared.settings_option
+@shared.force_option
 def command(config, out, parts, data_set, settings, force):
     """Write a run as a Snakemake workflow, for one machine or for SLURM.
 

@@ -16,18 +16,9 @@ from flyannot.estimators.sparse_coder import BaseSparseCoder, resolve_n_jobs, va
 from flyannot.jobs.executor import Executor, map_ordered
 from flyannot.jobs.progress_events import log_or_print
 from flyannot.jobs.resources import available_bytes, limit_blas_threads, require_memory
+from flyannot.sparse import fit
 from flyannot.sparse.coders.verified import power_of_two_scale
 from flyannot.sparse.data_parallel import LONGEST, UNIT, LearningPlan, draw_initial_state, learn_in_rounds
-from flyannot.sparse.fit import (
-    EVALUATED_SAMPLES,
-    evaluate_epoch,
-    has_small_gain,
-    learn_dictionary,
-    random_patches,
-    restore_without_codes,
-    run_epoch,
-    unscaled_record,
-)
 from flyannot.sparse.learners import LEARNERS, require_ability
 from flyannot.sparse.stored_codes import PositiveConstraints
 
@@ -162,8 +153,8 @@ class DictionaryLearning(BaseSparseCoder):
             D, state = self._learn_data_parallel(X, rng)
         else:
             learner = self._learner(len(X), self._initial_atoms(X, rng))
-            for record in learn_dictionary(X, learner, n_epochs=self._n_epochs(), rng=rng):
-                if self._add_record(record) or has_small_gain(self.trace_, self.objective_tol):
+            for record in fit.learn_dictionary(X, learner, n_epochs=self._n_epochs(), rng=rng):
+                if self._add_record(record) or fit.has_small_gain(self.trace_, self.objective_tol):
                     break
             D, state = learner.D, learner.state()
         return self._store_result(D.astype(X.dtype), state, rng, n_iter=self.trace_[-1].epoch)
@@ -208,7 +199,7 @@ class DictionaryLearning(BaseSparseCoder):
 
     def _add_record(self, record):
         """Append an `EpochRecord` to `trace_`, and return whether the callback asks to stop learning."""
-        record = unscaled_record(record, self._sample_scale)
+        record = fit.unscaled_record(record, self._sample_scale)
         self.trace_.append(record)
         self.gap_ = record.gap
         return self._call_back(record)
@@ -246,20 +237,17 @@ class DictionaryLearning(BaseSparseCoder):
         D = self._initial_atoms(X, rng) if is_first else self.components_.astype(X.dtype)
         learner = self._learner(len(X), D)
         if not is_first:
-            restore_without_codes(learner, self._state)
+            fit.restore_without_codes(learner, self._state)
         begun = time.perf_counter()
-        run_epoch(X, learner, rng.spawn(1)[0], is_part=True)
+        fit.run_epoch(X, learner, rng.spawn(1)[0], is_part=True)
         D = learner.D.astype(X.dtype)
         n_iter = 1 if is_first else self.n_iter_ + 1
         self._store_result(D, learner.state(), rng, n_iter=n_iter)
         if self.callback is not None or self.verbose:
             seconds = time.perf_counter() - begun
-            evaluated = np.arange(min(len(X), EVALUATED_SAMPLES))
-            self._call_back(
-                unscaled_record(
-                    evaluate_epoch(X, evaluated, learner, self.n_iter_, seconds), self._sample_scale
-                )
-            )
+            evaluated = np.arange(min(len(X), fit.EVALUATED_SAMPLES))
+            record = fit.evaluate_epoch(X, evaluated, learner, self.n_iter_, seconds)
+            self._call_back(fit.unscaled_record(record, self._sample_scale))
         return self
 
     def _store_result(self, D, state, rng, *, n_iter):
@@ -290,10 +278,8 @@ class DictionaryLearning(BaseSparseCoder):
             needed = 4 * int(n) * X.shape[1] * X.dtype.itemsize  # the dictionary and copies of it
             require_memory(needed, f"a dictionary of {n} atoms", fix="choose fewer n_components")
             return int(n)
-        raise InputError(
-            f"n_components = {n!r} is not a number of atoms",
-            fix=f"give the learner by learner={n!r}" if n in LEARNERS else "choose a whole number, 1 or more",
-        )
+        fix = f"give the learner by learner={n!r}" if n in LEARNERS else "choose a whole number, 1 or more"
+        raise InputError(f"n_components = {n!r} is not a number of atoms", fix=fix)
 
     def _learner(self, n_samples, D):
         """Create the learner for a number of samples, with the initial atoms D (n_components, n_features)."""
@@ -329,11 +315,9 @@ class DictionaryLearning(BaseSparseCoder):
             return self._random_atoms(X, n_atoms, rng)
         D = np.array(validate_atoms(self.dict_init), X.dtype)
         if D.shape != (n_atoms if self.n_components is not None else len(D), X.shape[1]):
-            raise InputError(
-                f"dict_init of shape {D.shape} does not fit {self.n_components} atoms of "
-                f"{X.shape[1]} features",
-                fix="give one row per atom, or leave out n_components",
-            )
+            atoms = f"{self.n_components} atoms of {X.shape[1]} features"
+            fix = "give one row per atom, or leave out n_components"
+            raise InputError(f"dict_init of shape {D.shape} does not fit {atoms}", fix=fix)
         if self.positive_dict and (D < 0).any():
             raise InputError("dict_init has negative numbers", fix="leave it out, or positive_dict")
         is_zero = ~D.any(axis=1)
@@ -361,7 +345,7 @@ class DictionaryLearning(BaseSparseCoder):
             n_usable += int((Xb > 0 if self.positive_dict else np.nan_to_num(Xb)).any(axis=1).sum())
         if not n_usable:
             raise InputError("no sample of X can start an atom: all are zero", fix="give dict_init")
-        D = random_patches(X, min(n_atoms, n_usable), rng, positive=self.positive_dict)
+        D = fit.random_patches(X, min(n_atoms, n_usable), rng, positive=self.positive_dict)
         again = D[rng.integers(len(D), size=n_atoms - len(D))]
         again += _NOISE * rng.normal(size=again.shape) / np.sqrt(X.shape[1])  # equal atoms would stay equal
         again = np.abs(again) if self.positive_dict else again

@@ -14,22 +14,13 @@ import numpy as np
 
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.files.text_files import open_regular_file
+from flyannot.images import quality
 from flyannot.images.address import split_address, split_rotation
 from flyannot.images.geometry import STANDARD_PX, load_opencv, resize_to_fit
 from flyannot.images.grey_levels import separate_stain, to_grey
 from flyannot.images.image_file import decode_plane, explain_decoding_errors
 from flyannot.images.pattern import measure_unevenness, redraw_as_pattern
 from flyannot.images.photograph import cut_out_embryo, find_embryos
-from flyannot.images.quality import (
-    DORSAL_DOWN,
-    EITHER_WAY,
-    NOT_REGISTERED,
-    PORTRAIT,
-    POSTERIOR_LEFT,
-    is_dorsal_down,
-    picture_warnings,
-    standard_warnings,
-)
 from flyannot.images.registration import NoEmbryo, crop_embryo, find_pose
 from flyannot.images.shown import draw_shown
 from flyannot.images.unreadable import require_image_size, unreadable_image_error
@@ -195,19 +186,19 @@ class Embryo:
         pose, why_not = self._pose if options.register == "axis" else (None, ())
         is_mirrored = bool(pose) and options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY
         if pose and options.orient and abs(pose.axis_asymmetry) < _LEAST_ASYMMETRY:
-            why_not = (QualityWarning(EITHER_WAY),)
+            why_not = (QualityWarning(quality.EITHER_WAY),)
         elif pose and not options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY:
-            why_not = (QualityWarning(POSTERIOR_LEFT),)
+            why_not = (QualityWarning(quality.POSTERIOR_LEFT),)
         grey = self._frame("grey" if options.channel == "grey" else "own", pose, is_mirrored)
         if grey.ndim == 3:
             grey = grey[..., 2] if options.channel == "blue" else separate_stain(grey)
         # The pose is more exact than the small copy that `picture_warnings` measures.
-        ignored = {POSTERIOR_LEFT} if pose else set()
-        ignored |= {PORTRAIT} if self._is_cut_out else set()
+        ignored = {quality.POSTERIOR_LEFT} if pose else set()
+        ignored |= {quality.PORTRAIT} if self._is_cut_out else set()
         of_picture = (warning for warning in self._warnings if warning.kind not in ignored)
         drawn = redraw_as_pattern(grey) if options.channel == "pattern" else grey
         shown = load_opencv().convertScaleAbs(self._frame("own", pose, is_mirrored))  # rounds to bytes
-        return EmbryoView(drawn, (*standard_warnings(grey), *of_picture, *why_not), shown)
+        return EmbryoView(drawn, (*quality.standard_warnings(grey), *of_picture, *why_not), shown)
 
     def draw(self, view, options):
         """Return the ShownPicture of an EmbryoView; one JPEG is made for all views that are turned alike.
@@ -225,8 +216,8 @@ class Embryo:
         view, stage_range : as in the table, "" if not known
         """
         pose = self._pose[0] if options.register == "axis" else None
-        is_down = pose and is_dorsal_down(pose.lower_bulge, view, stage_range)
-        return [QualityWarning(DORSAL_DOWN)] if is_down else []
+        is_down = pose and quality.is_dorsal_down(pose.lower_bulge, view, stage_range)
+        return [QualityWarning(quality.DORSAL_DOWN)] if is_down else []
 
     @cached_property
     def unevenness(self):
@@ -237,7 +228,7 @@ class Embryo:
     @cached_property
     def _warnings(self):
         """The QualityWarnings about the picture as it was taken."""
-        return picture_warnings(self._picture)
+        return quality.picture_warnings(self._picture)
 
     @cached_property
     def _pose(self):
@@ -245,7 +236,7 @@ class Embryo:
         try:
             return find_pose(self._picture), ()
         except NoEmbryo as error:
-            return None, (QualityWarning(NOT_REGISTERED, error.reason),)
+            return None, (QualityWarning(quality.NOT_REGISTERED, error.reason),)
 
     def _frame(self, levels, pose, is_mirrored):
         """Return the picture at the standard size, which is kept.

@@ -34,13 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.fit import (
-    EVALUATED_SAMPLES,
-    EpochRecord,
-    evaluate_dictionary,
-    has_small_gain,
-    random_patches,
-)
+from flyannot.sparse import fit
 from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, decay_squared_code_sums
 from flyannot.sparse.stored_codes import EITHER_SIGN, PositiveConstraints
 
@@ -169,10 +163,10 @@ def draw_initial_state(X, n_atoms, plan):
         If there are too few samples.
     """
     rng = np.random.default_rng(np.random.SeedSequence(plan.key))
-    n_held = min(EVALUATED_SAMPLES, max(1, len(X) // 10))
+    n_held = min(fit.EVALUATED_SAMPLES, max(1, len(X) // 10))
     drawn = rng.choice(len(X), min(len(X), n_held + 4 * n_atoms), replace=False)
     held, learned = np.sort(drawn[:n_held]), np.sort(drawn[n_held:])
-    return random_patches(X[learned], n_atoms, rng, positive=plan.positive.atoms), held
+    return fit.random_patches(X[learned], n_atoms, rng, positive=plan.positive.atoms), held
 
 
 def initial_shared_atoms(D, options):
@@ -235,7 +229,7 @@ def has_converged(progress, plan):
     if records[-2].n_visits < seen:  # too early: any learning improves on random atoms
         return False
     is_fair = records[-1].epoch > 1 or records[-1].n_visits >= 2 * records[-2].n_visits
-    return is_fair and has_small_gain(records, plan.tol)
+    return is_fair and fit.has_small_gain(records, plan.tol)
 
 
 def plan_rounds(sizes, n_before, n_atoms, epoch, plan):
@@ -397,8 +391,8 @@ def _add_record(progress, held_X, epoch, is_last, plan):
     doubled = epoch == 0 and (not records or atoms.n_visits >= 2 * records[-1].n_visits)
     if is_last or doubled:
         D = np.asarray(atoms.D, np.float64)
-        values, gaps, n_nonzeros = evaluate_dictionary(held_X, D, plan.lam, positive=plan.positive.code)
-        record = EpochRecord(
+        values, gaps, n_nonzeros = fit.evaluate_dictionary(held_X, D, plan.lam, positive=plan.positive.code)
+        record = fit.EpochRecord(
             epoch=epoch + 1,
             seconds=progress.seconds,
             objective_stored=np.nan,  # no code is kept

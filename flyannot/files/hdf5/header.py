@@ -16,13 +16,7 @@ from flyannot.base.errors import DataError
 from flyannot.base.fates import PictureFate
 from flyannot.base.options import TextType
 from flyannot.base.schema import check_schema
-from flyannot.files.hdf5.layout import (
-    list_attributes,
-    list_objects,
-    read_attribute,
-    read_rows,
-    select_datasets,
-)
+from flyannot.files.hdf5 import layout
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND, FORMAT_VERSION, LARGE_DATASETS, SCHEMAS
 
 _USUAL_CHAIN = ("extract", "pool")  # files do not name this chain
@@ -82,7 +76,7 @@ def read_header(h5, path, kind=None):
         kind_found,
         options,
         values["inputs"],
-        int(read_attribute(root, "seed")) if h5a.exists(root, b"seed") else None,
+        int(layout.read_attribute(root, "seed")) if h5a.exists(root, b"seed") else None,
         tuple(PictureFate(*texts) for texts in values["failures"]),
         _read_text_attribute(root, "digest"),
         _read_text_attribute(root, "flyannot_version"),
@@ -137,14 +131,12 @@ def _require_kind(root, path, kind):
     """
     kind_found = read_kind(root)
     if not kind_found:
-        raise DataError(
-            f"{path} was not made by flyannot",
-            fix=f"give a file made by: {COMMAND_BY_KIND[kind]}" if kind else "give a file made by flyannot",
-        )
+        fix = f"give a file made by: {COMMAND_BY_KIND[kind]}" if kind else "give a file made by flyannot"
+        raise DataError(f"{path} was not made by flyannot", fix=fix)
     if kind is not None and kind_found != kind:
         what = f"{path} contains {_with_article(kind_found)}, not {_with_article(kind)}"
         raise DataError(what, fix=f"give a file made by: {COMMAND_BY_KIND[kind]}")
-    version = int(read_attribute(root, "format_version"))
+    version = int(layout.read_attribute(root, "format_version"))
     if version != FORMAT_VERSION:
         what = f"{path} has format version {version}; this flyannot reads version {FORMAT_VERSION}"
         raise DataError(what, fix="upgrade flyannot")
@@ -158,7 +150,7 @@ def _with_article(kind):
 
 def _read_text_attribute(root, name):
     """Return the attribute `name` of the root of an HDF5 file as str; TypeError if it is not text."""
-    value = read_attribute(root, name)
+    value = layout.read_attribute(root, name)
     if not isinstance(value, bytes | str):
         raise TypeError(f"{name} is not text")
     return value.decode() if isinstance(value, bytes) else value
@@ -181,22 +173,22 @@ def content_digest(h5, kind, objects=None, datasets=None):
     kind : str, the kind of the file, such as "features"
     objects, datasets : dicts, the result of `examine_layout`, if the caller has it
     """
-    objects = objects or list_objects(h5)
-    datasets = datasets or select_datasets(objects)
+    objects = objects or layout.list_objects(h5)
+    datasets = datasets or layout.select_datasets(objects)
     sha = hashlib.sha256()
     for name, item in sorted(objects.items()):
         sha.update(f"\0{name}\0".encode())
         dataset = datasets.get(name)
-        for key in list_attributes(item):
+        for key in layout.list_attributes(item):
             if key not in ("digest", "flyannot_version"):
-                sha.update(f"@{key}={np.asarray(read_attribute(item, key)).tolist()!r}\0".encode())
+                sha.update(f"@{key}={np.asarray(layout.read_attribute(item, key)).tolist()!r}\0".encode())
         if dataset is None:
             continue
         sha.update(f"{dataset.dtype.str}{dataset.shape}\0".encode())
         if name.partition("/")[2] not in LARGE_DATASETS.get(kind, ()):
             n_rows = max(1, _BLOCK_BYTES // max(1, dataset.row_bytes))
             for start in range(0, len(dataset), n_rows):
-                sha.update(read_rows(item, dataset, start, start + n_rows).data)
+                sha.update(layout.read_rows(item, dataset, start, start + n_rows).data)
     return sha.hexdigest()
 
 

@@ -39,15 +39,7 @@ import numpy as np
 from flyannot.base.errors import InputError
 from flyannot.base.options import ChoiceType, FloatType, IntegerType, Options, option
 from flyannot.jobs.resources import create_thread_pool, limit_blas_threads
-from flyannot.sparse.learners.dssc_kernels import (
-    DSSCAtoms,
-    DSSCBatch,
-    DSSCCodes,
-    DSSCRates,
-    DSSCScratch,
-    run_processor,
-    store_codes,
-)
+from flyannot.sparse.learners import dssc_kernels as kernels
 from flyannot.sparse.simd.vectors import aligned_zeros
 from flyannot.sparse.stored_codes import Learner, learner_dtype
 
@@ -176,7 +168,7 @@ class DSSC(Learner):
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=chosen)
         edges = np.arange(chosen.n_blocks + 1) * n_atoms // chosen.n_blocks
         D_now, D_next, d = (aligned_zeros((n_atoms, n_features), dtype) for _ in range(3))
-        self._atoms = DSSCAtoms(D_now, D_next, d, edges)
+        self._atoms = kernels.DSSCAtoms(D_now, D_next, d, edges)
         self.D = self._atoms.D
         self.D[:] = D
         self.n_iterations = self.n_features_processed = 0
@@ -212,9 +204,8 @@ class DSSC(Learner):
         with create_thread_pool(max(1, len(scratches) - 1)) as threads:
             for part in split_iterations(len(rows), self._n_per_iteration):
                 blocks = self._rng.permutation(n_blocks)[:n_processors]
-                batch = DSSCBatch(
-                    X[part], rows[part], np.arange(n_processors + 1) * len(X[part]) // n_processors, blocks
-                )
+                first = np.arange(n_processors + 1) * len(X[part]) // n_processors
+                batch = kernels.DSSCBatch(X[part], rows[part], first, blocks)
                 self._iterate(batch, scratches, codes, threads)
 
     def _iterate(self, batch, scratches, codes, threads):
@@ -236,14 +227,14 @@ class DSSC(Learner):
 
         def run_processors(scratch):
             for i in turns:
-                run_processor(i, batch, self._atoms, self._codes.past, rates, scratch, codes)
+                kernels.run_processor(i, batch, self._atoms, self._codes.past, rates, scratch, codes)
 
         in_threads = [threads.submit(run_processors, scratch) for scratch in scratches[1:]]
         run_processors(scratches[0])
         for thread in in_threads:
             thread.result()
         self._codes.reserve(int(codes.count[: len(batch.rows)].sum()))
-        self._codes.n_used = store_codes(batch, codes, self._codes.now, self._codes.n_used)
+        self._codes.n_used = kernels.store_codes(batch, codes, self._codes.now, self._codes.n_used)
         self._copy_updated_blocks(batch)
         self.n_iterations += 1
 
@@ -267,7 +258,7 @@ class DSSC(Learner):
         options = self.options
         real = self.D.dtype.type
         curvature = _power_steps(self.D, self._direction, POWER_STEPS) * CURVATURE_MARGIN
-        return DSSCRates(
+        return kernels.DSSCRates(
             lam=real(self.lam),
             rho=real(gradient_weight(self.n_iterations, options)),
             gamma=real(step_fraction(self.n_iterations, options)),
@@ -282,7 +273,7 @@ class DSSC(Learner):
         m, p = self.D.shape
         dtype = self.D.dtype
         b = int(np.diff(self._atoms.edges).max())
-        return DSSCScratch(
+        return kernels.DSSCScratch(
             z=np.zeros(m, dtype),
             q=np.empty(m, dtype),
             r=aligned_zeros((p,), dtype),
@@ -295,7 +286,7 @@ class DSSC(Learner):
     def _code_buffers(self, n):
         shape = self.options.n_processors, -(-n // self.options.n_processors) * len(self.D)
         atom = np.empty(shape, self._codes.now.atom.dtype)
-        return DSSCCodes(np.zeros(n, np.int32), atom, np.empty(shape, self.D.dtype))
+        return kernels.DSSCCodes(np.zeros(n, np.int32), atom, np.empty(shape, self.D.dtype))
 
     def state_arrays(self):
         """Return the dictionary `D` and its averaged gradient `d`, as a dict."""

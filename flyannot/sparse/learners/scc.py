@@ -24,15 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.base.options import ChoiceType, IntegerType, Options, option
-from flyannot.sparse.learners.scc_kernels import (
-    SCCAtoms,
-    SCCRules,
-    SweepOrders,
-    new_scratch,
-    round_dictionary,
-    update_mean_atoms,
-    visit_samples,
-)
+from flyannot.sparse.learners import scc_kernels as kernels
 from flyannot.sparse.simd.atom_rows import GROUP
 from flyannot.sparse.simd.vectors import pad_to_chunks, padded_zeros
 from flyannot.sparse.stored_codes import EITHER_SIGN, CodeStore, Learner, learner_dtype
@@ -161,7 +153,7 @@ class SCC(Learner):
         self._D = padded[:, :n_features]
         self._D[:] = D
         mean = padded if self._variant.takes_mean else padded[:0]
-        self._atoms = SCCAtoms(
+        self._atoms = kernels.SCCAtoms(
             D=padded,
             norm2=(self._D**2).sum(axis=1),
             h_past=np.zeros(n_atoms),
@@ -170,7 +162,7 @@ class SCC(Learner):
             rounding=np.zeros(4),
             mean=mean.copy(),
         )
-        self._scratch = new_scratch(n_atoms, n_features, dtype)
+        self._scratch = kernels.new_scratch(n_atoms, n_features, dtype)
         self.n_before = self._n_visits = 0  # visits before this epoch, and in it
 
     @classmethod
@@ -194,7 +186,7 @@ class SCC(Learner):
         """Prepare an epoch: draw the orders of coordinate descent, and keep the last codes as start codes."""
         self._orders = _index_orders(self._variant.orders(len(self._D), rng), self._codes.now.atom.dtype)
         D, norm2, _, _, D8, rounding, _ = self._atoms
-        round_dictionary(D, norm2, D8, rounding, 1.25 * max(float(np.abs(D).max()), 1e-30))
+        kernels.round_dictionary(D, norm2, D8, rounding, 1.25 * max(float(np.abs(D).max()), 1e-30))
         self._codes.begin_epoch()
         self._rules = self._rules._replace(n_before=self.n_before)
         self._n_visits = 0
@@ -208,7 +200,9 @@ class SCC(Learner):
         while len(rows):
             codes.reserve(len(self._D) + 16 * len(rows))
             past, now, n_used, at = codes.past, codes.now, codes.n_used, self._n_visits
-            n = visit_samples(X, rows, self._orders, at, self._atoms, past, now, n_used, rules, scratch)
+            n = kernels.visit_samples(
+                X, rows, self._orders, at, self._atoms, past, now, n_used, rules, scratch
+            )
             self._n_visits += n
             codes.n_used = int(now.start[rows[n - 1]] + now.size[rows[n - 1]])
             X, rows = X[n:], rows[n:]
@@ -228,7 +222,7 @@ class SCC(Learner):
         """Count the samples of this epoch, and bring the mean of the atoms up to date."""
         every = self._rules.mean_every
         if every and self._n_visits % every:
-            update_mean_atoms(self._atoms, self._rules, self._n_visits, self._n_visits % every)
+            kernels.update_mean_atoms(self._atoms, self._rules, self._n_visits, self._n_visits % every)
         self.n_before += self._n_visits
 
     def start_from(self, shared):
@@ -315,7 +309,7 @@ def _rules(variant, options, lam, positive, n_atoms):
     -------
     rules : SCCRules
     """
-    return SCCRules(
+    return kernels.SCCRules(
         lam,
         options.n_sweeps or variant.n_sweeps,
         variant.rescale_above,
@@ -344,4 +338,4 @@ def _index_orders(orders, dtype):
     """
     places = np.empty(orders.shape, dtype)
     np.put_along_axis(places, orders, np.arange(orders.shape[1], dtype=dtype)[None], axis=1)
-    return SweepOrders(np.pad(orders, ((0, 0), (0, GROUP))).astype(dtype), places)
+    return kernels.SweepOrders(np.pad(orders, ((0, 0), (0, GROUP))).astype(dtype), places)
