@@ -52,8 +52,6 @@ def command(file, queries, out, data_set, options, selection, force):
 
 def _format(results, index):
     columns = index.columns[results.query.stage_range]
-    listed = [
-        f"{columns['gene'][number] or columns['group'][number]} {similarity:.2f}"
-        for _, number, similarity in results.genes[:_MAX_SHOWN]
-    ]
+    shown = results.genes[:_MAX_SHOWN]
+    listed = [f"{columns['gene'][g] or columns['group'][g]} {similarity:.2f}" for _, g, similarity in shown]
     return f"{results.query.text}, {results.query.stage_range}: {', '.join(listed) or 'no other gene'}"

@@ -23,17 +23,14 @@ class GridType(OptionType):
         """Return a tuple of (rows, columns)."""
         levels: Any
         if isinstance(value, str):
-            levels = [
-                [int(n) if n.isdecimal() else n for n in level.split("x")]
-                for level in value.lower().split("+")
-            ]
+            texts = value.lower().split("+")
+            levels = [[int(n) if n.isdecimal() else n for n in text.split("x")] for text in texts]
         else:
             levels = value if isinstance(value, list | tuple) else []
             if not all(isinstance(level, list | tuple) for level in levels):
                 levels = [levels]  # one grid
-        if not levels or any(
-            len(level) != 2 or not all(type(n) is int and n > 0 for n in level) for level in levels
-        ):
+        is_grid = [len(level) == 2 and all(type(n) is int and n > 0 for n in level) for level in levels]
+        if not levels or not all(is_grid):
             raise ValueError(self.words)
         return tuple(map(tuple, levels))
 

@@ -64,10 +64,9 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
         is_inside = ((place >= 0) & (place < (rows, columns))).all(axis=1)
         if not is_inside.all():
             row, column = np.asarray(centres_px)[~is_inside][0]
-            raise DataError(
-                f"a patch centre at row {row:g}, column {column:g} lies outside the image of {size_px} px",
-                fix="make the descriptors again; a step that moves patches must keep them in the image",
-            )
+            what = f"a patch centre at row {row:g}, column {column:g} lies outside the image of {size_px} px"
+            fix = "make the descriptors again; a step that moves patches must keep them in the image"
+            raise DataError(what, fix=fix)
         place = place.astype(np.int64)
         cell = place[:, 0] * columns + place[:, 1] + part * (rows * columns)
         features = np.zeros(n_cells * Z.shape[1], np.float32)

@@ -119,9 +119,8 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _require_features(self, X, D):
         if X.shape[1] != D.shape[1]:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {D.shape[1]} features"
-            )
+            expected = f"{type(self).__name__} is expecting {D.shape[1]} features"
+            raise ValueError(f"X has {X.shape[1]} features, but {expected}")
 
     def _takes_missing_values(self):
         return False

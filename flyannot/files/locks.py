@@ -112,7 +112,5 @@ def _locked_error(place, path):
         owner = f": process {int(lines[0])} on {lines[1]}"
     with suppress(OSError):
         owner += f", for {max(0.0, time.time() - place.stat().st_mtime) / 60:,.0f} min"
-    return LockedError(
-        f"{path} is being written by another run{owner}",
-        fix=f"wait for that run, or choose another output; if it has ended, delete {place}",
-    )
+    fix = f"wait for that run, or choose another output; if it has ended, delete {place}"
+    return LockedError(f"{path} is being written by another run{owner}", fix=fix)

@@ -230,10 +230,8 @@ def _find_header(path, rows, required):
     first = list(islice(rows, _MAX_ROWS_ABOVE))
     number = next((n for n, (_, cells, _) in enumerate(first) if _has_columns(cells, required)), 0)
     if number:
-        line = first[number][0]
-        log.info(
-            "note: %s: line %d has the names of the columns; the lines above are left out", path.name, line
-        )
+        said = "note: %s: line %d has the names of the columns; the lines above are left out"
+        log.info(said, path.name, first[number][0])
     header = [name.strip() for name in first[number][1]] if first else []
     return header, chain(first[number + 1 :], rows)
 
@@ -293,12 +291,12 @@ def _find_columns(path, header, required, optional, words, meant, may_lack):
     may_be = ", ".join(f'"{column}" may be "{name}"' for name, column in found.items())
     needed = [name for name in missing if name in required and (name in found or name not in may_lack)]
     if needed:
-        raise MissingColumnsError(
-            f'{path} has no column "{needed[0]}", only {_list_columns(header)}'
-            + (f". The column {may_be}" if found else ""),
-            words=found if meant and found.keys() >= set(needed) else {},  # other tables have no --columns
-            fix=f"write the names of the columns, {', '.join(required)} in one line of the table",
-        )
+        shown = [escape_unprintable(name[:_COLUMNS_SHOWN], keep="") for name in header[:_COLUMNS_SHOWN]]
+        only = ", ".join(shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
+        only += f". The column {may_be}" if found else ""
+        words = found if meant and found.keys() >= set(needed) else {}  # other tables have no --columns
+        fix = f"write the names of the columns, {', '.join(required)} in one line of the table"
+        raise MissingColumnsError(f'{path} has no column "{needed[0]}", only {only}', words=words, fix=fix)
     if found:
         log.warning("warning: %s: the column %s; %s", path.name, may_be, suggest_header_words(found))
     return places
@@ -336,15 +334,6 @@ def _describe_row_fault(where, fault, too_long, named, needed):
     return f'{where}, column "{empty}": empty', fix
 
 
-def _list_columns(header):
-    """Format the column names of a table for an error message.
-
-    At most 30 names are shown, with at most 30 characters of each; unprintable characters are escaped.
-    """
-    shown = [escape_unprintable(name[:_COLUMNS_SHOWN], keep="") for name in header[:_COLUMNS_SHOWN]]
-    return ", ".join(shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
-
-
 def read_rows(path):
     """Read a table (CSV or workbook), and yield one item for every row that is not empty.
 
@@ -374,18 +363,15 @@ def _open_rows(path, required):
         start = read_first_bytes(path, HEAD_BYTES)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}", fix=fix) from error
-    kind = (
-        ContentKind("JSON", "save what it holds as CSV") if _JSON.match(start) else recognise_content(start)
-    )
+    is_json = _JSON.match(start)
+    kind = ContentKind("JSON", "save what it holds as CSV") if is_json else recognise_content(start)
     is_workbook = start.startswith(SIGNATURES)
     if is_workbook:
         rows = ((line, cells, "") for line, cells in read_sheet(path))
     elif kind.name in _TEXTS:
         rows = _csv_rows(path, required)
     else:  # some programs write web pages that are called .xls
-        by_hand = (
-            "; if a spreadsheet program opens it, save it from there as .xlsx" if kind is WEB_PAGE else ""
-        )
+        by_hand = "; if a spreadsheet program opens it, save it from there as .xlsx" * (kind is WEB_PAGE)
         raise InputError(f"{path} is {kind.name}, not a table", fix=(kind.fix or fix) + by_hand)
     return is_workbook, (row for row in rows if row[2] or "".join(row[1]).strip())
 

@@ -138,9 +138,8 @@ def _read_elements(archive, name, *wanted):
     from xml.etree.ElementTree import Element
     from xml.parsers import expat
 
-    elements = _Elements(
-        Element, wanted, _FREE_ELEMENTS + _ELEMENTS_PER_BYTE * os.stat(archive.filename).st_size
-    )
+    most = _FREE_ELEMENTS + _ELEMENTS_PER_BYTE * os.stat(archive.filename).st_size
+    elements = _Elements(Element, wanted, most)
     parser = expat.ParserCreate()
     parser.buffer_text = True  # a text comes in large pieces, not line by line
     parser.StartElementHandler = elements.start

@@ -190,11 +190,8 @@ def _ambiguous(path, axes, open_axes):
     examples = [f"{axis.name}={(axis.size + 1) // 2 if axis.name == 'z' else 1}" for axis in open_axes]
     address = "#".join([printable_path(os.path.basename(path)), *examples])
     options = " ".join(f"--plane {example}" for example in examples)
-    return unreadable_image_error(
-        path,
-        f"it contains several pictures: {several}",
-        fix=f"choose one, such as {options}, or for this file alone {address}",
-    )
+    fix = f"choose one, such as {options}, or for this file alone {address}"
+    return unreadable_image_error(path, f"it contains several pictures: {several}", fix=fix)
 
 
 def _number_on(axis, text, path, axes):
@@ -219,11 +216,10 @@ def _number_on(axis, text, path, axes):
     if len(found) == 1:
         return found.pop()
     if found:
-        ways = [
-            f'{axis.name}="{axis.names[k]}"' for k in sorted(found) if axis.names.count(axis.names[k]) == 1
-        ]
+        named = [axis.names[k] for k in sorted(found) if axis.names.count(axis.names[k]) == 1]
+        ways = " or ".join(f'{axis.name}="{one}"' for one in named)
         words = f"{axis.name}={text} may be {' or '.join(f'number {k + 1}' for k in sorted(found))}"
-        raise unreadable_image_error(path, words, fix=f"write {' or '.join(ways) or 'its number'}")
+        raise unreadable_image_error(path, words, fix=f"write {ways or 'its number'}")
     or_name = ", or a name" if any(axis.names) else ""
     several = ", ".join(one.in_words() for one in axes if one.size > 1 or one is axis)
     has = several or "one picture"

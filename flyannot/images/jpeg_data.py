@@ -98,12 +98,10 @@ def _is_whole(content, kind, frame, markers):
     if len(scans) == 1 and kind != _PROGRESSIVE:
         sampling = content[frame + 11 : frame + 11 + 3 * n_parts : 3] if n_parts > 1 else b"\x11"
         unit = max(size & 15 for size in sampling), max(size >> 4 for size in sampling)  # blocks of one step
-        intervals = [
-            int.from_bytes(content[at + 4 : at + 6], "big") for mark, at in markers if mark == _INTERVAL
-        ]
-        if intervals and intervals[-1]:
+        at = dict(markers).get(_INTERVAL, 0)  # the last one counts
+        if at and (interval := int.from_bytes(content[at + 4 : at + 6], "big")):
             n_units = math.prod(_count_units(content, frame, unit))
-            if len(_RESTART.findall(pixels, scans[0])) != -(-n_units // intervals[-1]) - 1:
+            if len(_RESTART.findall(pixels, scans[0])) != -(-n_units // interval) - 1:
                 return False
         is_grey = _find_grey_blocks(pixels, frame, unit)
         if not is_grey[1:].all() or not has_end and not _find_grey_blocks(pixels[:-1], frame, unit).all():

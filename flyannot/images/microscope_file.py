@@ -44,10 +44,8 @@ def open_czi(path, file):
             return read
 
         axes = name_axes(sizes.items(), names)
-        yield [
-            Scene("", axes, (place.w, place.h), pixel_bytes, reader_of(scene, place))
-            for scene, place in places.items()
-        ]
+        scenes = places.items()
+        yield [Scene("", axes, (at.w, at.h), pixel_bytes, reader_of(scene, at)) for scene, at in scenes]
 
 
 def _czi_channels(xml):

@@ -44,7 +44,8 @@ def normalise(path, plane):
         plane = _require_known_samples(path, plane)
     white = _white_level(path, plane, slice(N_COLOURS[plane.colours]))
     opaque = _white_level(path, plane, slice(-1, None)) if plane.alpha else 1.0
-    width, height = _size(plane.samples)
+    is_array = isinstance(plane.samples, np.ndarray)
+    width, height = plane.samples.shape[1::-1] if is_array else plane.samples.size
     if width * height <= STRIP_PIXELS:
         return _upright(_to_255(plane, white, opaque), plane.orientation)
     picture = None
@@ -58,11 +59,6 @@ def normalise(path, plane):
             picture = np.empty((height, *strip.shape[1:]), dtype)
         picture[top : top + step] = strip if strip.dtype == picture.dtype else np.rint(strip)
     return _upright(picture, plane.orientation)
-
-
-def _size(samples):
-    """Return (width, height) of an array or a Pillow image."""
-    return samples.shape[1::-1] if isinstance(samples, np.ndarray) else samples.size
 
 
 def _crop_rows(samples, top, bottom):

@@ -85,13 +85,8 @@ def find_pose(picture):
     mask = embryo_mask(to_grey(small))
     pose = pose_from_mask(mask)
     zoom = size / small.shape[1::-1]
-    return EmbryoPose(
-        pose.centre * zoom,
-        pose.half_sides * zoom.mean(),
-        pose.direction,
-        pose.axis_asymmetry,
-        _lower_bulge(mask, pose),
-    )
+    place = {"centre": pose.centre * zoom, "half_sides": pose.half_sides * zoom.mean()}
+    return pose._replace(**place, lower_bulge=_lower_bulge(mask, pose))
 
 
 def embryo_mask(grey):

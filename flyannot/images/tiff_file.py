@@ -18,6 +18,7 @@ from flyannot.images.jpeg_data import END_OF_JPEG, end_jpeg, find_markers, requi
 from flyannot.images.ome_tiff import parse_ome
 from flyannot.images.scene import N_COLOURS, Scene, StoredPlane
 from flyannot.images.unreadable import (
+    NO_PAGE,
     require_image_size,
     require_tile_size,
     unknown_pixel_type_error,
@@ -25,7 +26,6 @@ from flyannot.images.unreadable import (
 )
 
 _SHORT = "damaged or cut short (the file ends before the plane does)"
-_MISSING = "damaged or cut short (a page of the TIFF is missing)"
 _WHITE_IS_ZERO = 0  # values of the tag PhotometricInterpretation
 _COLOURS = {_WHITE_IS_ZERO: "grey", 1: "grey", 2: "rgb", 3: "palette", 5: "cmyk", 6: "ycbcr"}
 _PHOTOMETRIC = 262  # tags
@@ -90,7 +90,7 @@ def _scene(path, tiff, series, used_bits):
     if n_planes != n_pages:  # all planes in one piece, as in files of ImageJ of more than 4 GB
         end = page.dataoffsets[0] + n_planes * page.nbytes
         if not page.is_final or end > tiff.filehandle.size:
-            raise unreadable_image_error(path, _MISSING if n_pages > 1 else _SHORT)
+            raise unreadable_image_error(path, NO_PAGE if n_pages > 1 else _SHORT)
 
     def read(chosen):
         index = tuple(chosen[AXIS_NAMES.get(letter, letter.lower())] for letter in outer)
@@ -274,9 +274,8 @@ def _require_whole_parts(path, page, format):
             content = tables.removesuffix(END_OF_JPEG) + content[2:]
         markers = list(find_markers(content)) if is_jpeg else []
         try:
-            with Image.open(
-                io.BytesIO(end_jpeg(content, markers) if is_jpeg else content), formats=(format,)
-            ) as part:
+            coded = end_jpeg(content, markers) if is_jpeg else content
+            with Image.open(io.BytesIO(coded), formats=(format,)) as part:
                 is_small = part.width <= most[0] and part.height <= most[1]
                 if is_small and is_jpeg:
                     require_whole_jpeg(path, content, markers)

@@ -36,7 +36,7 @@ _NO_TAG = "damaged or cut short (what a tag of the TIFF says is missing)"
 # ColorMap, ExtraSamples, SampleFormat, SMinSampleValue, SMaxSampleValue.  Decoders go on without them.
 _TAGS_OF_PIXELS = {258, 270, 280, 281, 320, 338, 339, 340, 341}
 _TYPE_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # others have 1
-_NO_PAGE = "damaged or cut short (a page of the TIFF is missing)"
+NO_PAGE = "damaged or cut short (a page of the TIFF is missing)"
 
 
 class UnusableImage(DataError):
@@ -66,11 +66,8 @@ def too_large_image_error(path, size="", most=MAX_PIXELS):
 
 def unknown_pixel_type_error(path, kind):
     """Make the error for a picture whose type of pixel is not known."""
-    return unreadable_image_error(
-        path,
-        f"unknown kind of pixel ({kind})",
-        fix="save it as grey or RGB with 8 bits per channel, without a sign",
-    )
+    fix = "save it as grey or RGB with 8 bits per channel, without a sign"
+    return unreadable_image_error(path, f"unknown kind of pixel ({kind})", fix=fix)
 
 
 def printable_path(path):
@@ -161,7 +158,7 @@ def _find_tiff_fault(file, place_format, count_format, entry_bytes):
         file.seek(place)
         n_entries = _next_number(file, count_format)
         if n_entries is None or file.tell() + n_entries * entry_bytes >= end:
-            return _NO_PAGE
+            return NO_PAGE
         order, place_letter = place_format
         entries = file.read(n_entries * entry_bytes)
         for tag, kind, n, value in struct.iter_unpack(f"{order}HH2{place_letter}", entries):
@@ -169,7 +166,7 @@ def _find_tiff_fault(file, place_format, count_format, entry_bytes):
             is_elsewhere = n_bytes > struct.calcsize(place_format)
             if tag in _TAGS_OF_PIXELS and is_elsewhere and value + n_bytes > end:
                 return _NO_TAG
-    return _NO_PAGE if place is None else ""
+    return NO_PAGE if place is None else ""
 
 
 def _next_number(file, form):

@@ -312,9 +312,8 @@ def _pause_collection():
 def _checksums(folder):
     """Return {name: SHA-256} of the files that numba keeps in a folder."""
     files = sorted(folder.rglob("*.nb[ic]"))
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
-    }
+    digests = (hashlib.sha256(path.read_bytes()).hexdigest() for path in files)
+    return {path.relative_to(folder).as_posix(): digest for path, digest in zip(files, digests)}
 
 
 def _remove_damage(folder):

@@ -48,10 +48,8 @@ class DaskCluster:
             distributed.utils.LoopRunner(asynchronous=False).run_sync(_greet, self.address)
             self._client = distributed.Client(self.address, timeout=_CONNECTS_S, set_as_default=False)
         except Exception as error:  # another server may answer anything
-            raise FlyannotError(
-                f"no scheduler answers at {address}",
-                fix="start one with: dask scheduler; or name its address: --scheduler tcp://HOST:8786",
-            ) from error
+            fix = "start one with: dask scheduler; or name its address: --scheduler tcp://HOST:8786"
+            raise FlyannotError(f"no scheduler answers at {address}", fix=fix) from error
         self._counted = 0.0
         self._had_workers = time.monotonic()
 
@@ -110,10 +108,9 @@ class DaskCluster:
         if self._client.nthreads():
             self._had_workers = now
         elif now - self._had_workers > _WITHOUT_WORKERS_S:
-            raise FlyannotError(
-                f"the scheduler at {self.address} has had no workers for {_WITHOUT_WORKERS_S} s",
-                fix=f"start some with: dask worker {self.address}; then run the same command again",
-            )
+            what = f"the scheduler at {self.address} has had no workers for {_WITHOUT_WORKERS_S} s"
+            fix = f"start some with: dask worker {self.address}; then run the same command again"
+            raise FlyannotError(what, fix=fix)
 
     @contextmanager
     def _explain_errors(self, task="tasks"):
@@ -130,17 +127,14 @@ class DaskCluster:
         except FlyannotError:
             raise
         except KilledWorker as error:
-            raise FlyannotError(
-                f"{error.allowed_failures + 1} workers were killed by {task} (out of memory?)",
-                fix="give the workers more memory, and run the same command again; finished parts are kept",
-            ) from error
+            what = f"{error.allowed_failures + 1} workers were killed by {task} (out of memory?)"
+            fix = "give the workers more memory, and run the same command again; finished parts are kept"
+            raise FlyannotError(what, fix=fix) from error
         except Exception as error:
             if not isinstance(error, CancelledError) and self._client.status == "running":
                 raise
-            raise FlyannotError(
-                f"the scheduler at {self.address} is gone",
-                fix="start it and its workers again, and run the same command; finished parts are kept",
-            ) from error
+            fix = "start it and its workers again, and run the same command; finished parts are kept"
+            raise FlyannotError(f"the scheduler at {self.address} is gone", fix=fix) from error
 
 
 async def _greet(address):

@@ -34,11 +34,8 @@ def require_address_space():
     """
     limit = _address_limit()
     if limit < LEAST_ADDRESSES:
-        raise FlyannotError(
-            f"the limit on address space is {limit / 2**20:,.0f} MiB; the libraries alone take up to "
-            f"{LEAST_ADDRESSES / 2**20:,.0f}",
-            fix="raise it: ulimit -v unlimited",
-        )
+        what = f"the limit on address space is {limit / 2**20:,.0f} MiB; the libraries alone take up to"
+        raise FlyannotError(f"{what} {LEAST_ADDRESSES / 2**20:,.0f}", fix="raise it: ulimit -v unlimited")
 
 
 def _address_limit():
@@ -62,11 +59,8 @@ def require_memory(needed, purpose, *, fix):
     """
     available = available_bytes()
     if needed > available:
-        raise FlyannotError(
-            f"{purpose} needs about {needed / 2**20:,.0f} MiB of memory; "
-            f"{available / 2**20:,.0f} MiB are available",
-            fix=fix,
-        )
+        what = f"{purpose} needs about {needed / 2**20:,.0f} MiB of memory"
+        raise FlyannotError(f"{what}; {available / 2**20:,.0f} MiB are available", fix=fix)
 
 
 def _cgroup_bytes():

@@ -116,15 +116,11 @@ class PatternIndex:
         nearest = []
         for h, key in zip(found[:N_SHOWN], keys):
             curated = self._curated_terms(h)
-            similar = SimilarGroup(
-                key=key,
-                gene=self._groups.gene[h] or self._groups.name[h],
-                image=self._closest_image(h, self._patterns[g]),
-                similarity=float(similarity[h]),
-                shared=None if curated is None else sorted(curated & terms),
-                other=None if curated is None else sorted(curated - terms),
-            )
-            nearest.append(similar)
+            gene = self._groups.gene[h] or self._groups.name[h]
+            image = self._closest_image(h, self._patterns[g])
+            shared = None if curated is None else sorted(curated & terms)
+            other = None if curated is None else sorted(curated - terms)
+            nearest.append(SimilarGroup(key, gene, image, float(similarity[h]), shared, other))
         return nearest, keys
 
     def unusualness(self, name, nearest, default):

@@ -97,10 +97,9 @@ def random_patches(X, n_atoms, rng, *, positive=False):
         n_picked += len(picked[-1])
         if n_picked >= n_atoms:
             return np.concatenate(picked)[:n_atoms]
-    raise DataError(
-        f"{n_picked} of {len(X):,} samples have other numbers than 0: too few for {n_atoms} atoms",
-        fix="choose fewer atoms, or add samples (for patches: images, or a lower --stride-px)",
-    )
+    what = f"{n_picked} of {len(X):,} samples have other numbers than 0: too few for {n_atoms} atoms"
+    fix = "choose fewer atoms, or add samples (for patches: images, or a lower --stride-px)"
+    raise DataError(what, fix=fix)
 
 
 def learn_dictionary(

@@ -108,9 +108,7 @@ def solve_observed_lasso(encode, X, observed, F, lam, tol):
     if observed is None and F.shape[0] <= F.shape[1]:
         return encode.codes(X, F.T, lam * len(F), tol=tol).Z
     problems = _group_problems(X, observed, F)
-    encoded = [
-        _lasso_in_few_dimensions(encode, X[rows] @ F, gram, lam * s, tol) for rows, gram, s in problems
-    ]
+    encoded = [_lasso_in_few_dimensions(encode, X[i] @ F, gram, lam * s, tol) for i, gram, s in problems]
     return encoded[0] if len(encoded) == 1 else sp.vstack(encoded, format="csr", dtype=X.dtype)
 
 

@@ -37,12 +37,8 @@ class StoredCodes(NamedTuple):
 
 def _empty_codes(n_samples, n_atoms, dtype):
     """Return `StoredCodes` that are all zero, with empty buffers."""
-    return StoredCodes(
-        np.zeros(n_samples, np.int64),
-        np.zeros(n_samples, np.int32),
-        np.empty(0, np.uint16 if n_atoms <= 65536 else np.int32),
-        np.empty(0, dtype),
-    )
+    atom = np.empty(0, np.uint16 if n_atoms <= 65536 else np.int32)
+    return StoredCodes(np.zeros(n_samples, np.int64), np.zeros(n_samples, np.int32), atom, np.empty(0, dtype))
 
 
 def _sort_by_sample(codes):

@@ -64,14 +64,12 @@ class CoupledRidge(Scorer):
         mean = X.mean(axis=0, dtype=np.float64)
         products = inner_products(X, mean=mean, n_threads=options.n_threads)
         unmixed = _held_out_values(products, Y.astype(float), folds, ALPHAS, observed)
-        candidates = [
-            _mixed_held_out(H / _spread(H), Y, folds, share, observed) for H in unmixed for share in SHARES
-        ]
+        scaled = [H / _spread(H) for H in unmixed]
+        candidates = [_mixed_held_out(H, Y, folds, share, observed) for H in scaled for share in SHARES]
         chosen, held_out = choose_setting(candidates, Y, folds, margin=MARGIN, observed=observed)
         alpha, share = ALPHAS[chosen // len(SHARES)], SHARES[chosen % len(SHARES)]
-        H = unmixed[chosen // len(SHARES)]
-        scale = _spread(H)
-        mixing = _mixing(H / scale, Y, share, observed)
+        scale = _spread(unmixed[chosen // len(SHARES)])
+        mixing = _mixing(scaled[chosen // len(SHARES)], Y, share, observed)
         dual = _dual_solver(products, Y.astype(float), observed)(alpha)
         weights = feature_weights_from_rows(dual.T, X, mean)
         intercept = -weights @ mean

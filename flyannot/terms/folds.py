@@ -37,10 +37,8 @@ def assign_gene_folds(genes, n_folds, rng, *, positive=None):
     if n_folds < 2:
         raise InputError(f"{n_folds} fold leaves nothing to train on", fix="use at least 2 folds")
     if len(names) < n_folds:
-        raise InputError(
-            f"{pluralise(len(names), 'gene')} cannot be split into {n_folds} folds",
-            fix=f"use at most {len(names)} folds, or add genes" if len(names) > 1 else "add genes",
-        )
+        fix = f"use at most {len(names)} folds, or add genes" if len(names) > 1 else "add genes"
+        raise InputError(f"{pluralise(len(names), 'gene')} cannot be split into {n_folds} folds", fix=fix)
     dealt = rng.permutation(names)
     if positive is not None:  # first the genes with the term, then the others
         carries = np.isin(dealt, genes[np.asarray(positive, bool)])

@@ -146,10 +146,8 @@ def check_columns(X, n_features):
     """
     X = np.asarray(X)
     if X.ndim != 2 or X.shape[1] != n_features:
-        raise DataError(
-            f"the features have {X.shape[-1]} columns, the model {n_features}",
-            fix="make the features with the dictionary and the pooling that the model was trained on",
-        )
+        fix = "make the features with the dictionary and the pooling that the model was trained on"
+        raise DataError(f"the features have {X.shape[-1]} columns, the model {n_features}", fix=fix)
     return X
 
 

@@ -89,10 +89,9 @@ def _comparison_line(name, row):
     name : of the term; row : dict with the two AUCs and their difference
     """
     low, high = row["interval"] or (float("nan"), float("nan"))
-    return (
-        f"{_fit_name(name)}{row['first']:8.3f}{row['second']:8.3f}{row['difference']:+8.3f}"
-        f"{f'{low:+.3f} to {high:+.3f}':>18}{row['p']:8.3f}"
-    )
+    interval = f"{low:+.3f} to {high:+.3f}"
+    aucs = f"{row['first']:8.3f}{row['second']:8.3f}{row['difference']:+8.3f}"
+    return f"{_fit_name(name)}{aucs}{interval:>18}{row['p']:8.3f}"
 
 
 def _header():

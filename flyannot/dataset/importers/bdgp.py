@@ -4,6 +4,7 @@ import re
 from functools import partial
 from pathlib import Path
 
+from flyannot.base.views import VIEWS
 from flyannot.dataset.importers import Importer
 from flyannot.dataset.importers.source_tables import BAD_ROW
 from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_tables
@@ -14,7 +15,6 @@ _N_TERM_CELLS = 5  # CG number, symbol, FBgn, stage, term
 # CG number, symbol, symbol again, FBgn, clone, image, stage; some rows also view, orientation, magnification
 _N_IMAGE_CELLS = 7
 _N_MORE_CELLS = 3
-_VIEWS = ("lateral", "dorsal", "ventral")
 UNKNOWN_ORIENTATION = "unknown orientation"
 _UPRIGHT = ("", "0", "normal", "standard", "none")
 _TURNED = {"ap_inverted": "left-right", "dv_inverted": "top-bottom", "ap_dv_inverted": "both"}
@@ -55,7 +55,7 @@ def _parse_row(first_row, cells):
         "fbgn": fbgn,
         "stage": stage,
         "items": (item,) if item else (),
-        "view": view if view in _VIEWS else "",
+        "view": view if view in VIEWS else "",
         "turned": _TURNED.get(orientation, ""),
     }
 

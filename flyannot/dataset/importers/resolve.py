@@ -4,7 +4,7 @@ A gene is identified by FlyBase number, by symbol, or by CG number.  Capitals co
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -143,10 +143,6 @@ class SourceRow:
     view: str = ""
     turned: str = ""  # one of TURNS, or ""
 
-    def decode_names(self):
-        """Return a copy in which HTML entities in the names of the gene are decoded."""
-        return replace(self, names=tuple(map(clean_name, self.names)))
-
 
 def resolve_tables(image_rows, term_rows, genes, pictures, log):
     """Decide which images and terms are taken; the log gets all others with a reason.
@@ -239,9 +235,8 @@ def _resolve_rows(rows, genes, log, sort, nothing):
             detail = row.stage
         if reason:
             item = next(filter(None, row.names), row.fbgn)
-            log.reject(
-                sort, row.table, row.line, item, reason, detail, row.items if nothing is NO_IMAGE else ()
-            )
+            images = row.items if nothing is NO_IMAGE else ()
+            log.reject(sort, row.table, row.line, item, reason, detail, images)
         else:
             log.taken[sort] += 1
             yield row, gene, stage_range

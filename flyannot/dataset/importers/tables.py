@@ -5,14 +5,14 @@ import re
 import shutil
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import FlagType, Options, PathType, option
-from flyannot.base.text import pluralise
+from flyannot.base.text import clean_name, pluralise
 from flyannot.dataset.importers.import_log import ImportLog, write_imported_tables
 from flyannot.dataset.importers.resolve import GeneTable, SourceRow, read_genes, resolve_tables
 from flyannot.dataset.importers.source_tables import read_source_rows
@@ -95,7 +95,8 @@ class TableFormat:
             try:
                 if fault:
                     raise ValueError(fault)
-                rows.append(SourceRow(table, line, **self.parse(first_row, cells)).decode_names())
+                row = SourceRow(table, line, **self.parse(first_row, cells))
+                rows.append(replace(row, names=tuple(map(clean_name, row.names))))
             except ValueError as error:
                 images = _PICTURE_NAME.findall(" ".join(cells))
                 log.reject(sort, table, line, cells[0] if cells else "", str(error), images=images)

@@ -101,9 +101,8 @@ def create_joined_file(path, header, parts, *, each=map):
         If a file of `parts` has changed since it was written.
     """
     copies: list = []
-    with create_stored_file(
-        path, header, fill=partial(_copy_large_datasets, copies, each), each=each
-    ) as file:
+    fill = partial(_copy_large_datasets, copies, each)
+    with create_stored_file(path, header, fill=fill, each=each) as file:
         _write_small_datasets(file, parts, copies)
         yield file
 

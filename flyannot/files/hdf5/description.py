@@ -7,7 +7,7 @@ from flyannot.base.errors import DataError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.hdf5.header import Header, read_header
 from flyannot.files.hdf5.layout import examine_layout, open_hdf5
-from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.hdf5.reading import HDF5_ERRORS, open_stored_file
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND
 
 _MAX_SHOWN = 10  # values of a short dataset that are printed
@@ -89,9 +89,6 @@ def _shapes(group):
         yield name, {"shape": list(dataset.shape), "type": "text" if text else str(dataset.dtype)}
 
 
-_ERRORS = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, DataError)
-
-
 @dataclass(frozen=True)
 class FileSummary:
     """The header of a file and the amount of its contents, for `flyannot status`.
@@ -123,9 +120,8 @@ def read_summary(path):
             objects, datasets = examine_layout(file, path)
             stage_ranges = tuple(s for s in STAGE_RANGES if s in objects)
             n_images = sum(len(datasets.get(f"{s}/image", ())) for s in stage_ranges)
-            n_epochs = sum(
-                len(datasets[f"{s}/trace/epoch"]) for s in stage_ranges if f"{s}/trace/seconds" in datasets
-            )
+            learned = [s for s in stage_ranges if f"{s}/trace/seconds" in datasets]
+            n_epochs = sum(len(datasets[f"{s}/trace/epoch"]) for s in learned)
             return FileSummary(header, stage_ranges, n_images, n_epochs)
-    except _ERRORS:
+    except (*HDF5_ERRORS, TypeError, AttributeError, DataError):
         return None

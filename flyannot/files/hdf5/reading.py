@@ -34,7 +34,7 @@ from flyannot.files.text_files import open_regular_file, recognise_file
 _BLOCK_BYTES = 1 << 22  # bytes that are read and checked at once
 _MOST_CHECKED = 256  # files whose checks are remembered
 _checked: dict = {}  # Path -> the StoredFile of the last check
-_HDF5_ERRORS = (OSError, RuntimeError, KeyError, ValueError)
+HDF5_ERRORS = (OSError, RuntimeError, KeyError, ValueError)
 
 
 class StoredFile:
@@ -84,10 +84,8 @@ class StoredFile:
         """
         if stage_range not in self.stage_ranges:
             present = ", ".join(self.stage_ranges) or "none"
-            raise DataError(
-                f"{self.path} has no stage range {stage_range}, only {present}",
-                fix=f"make it with: {COMMAND_BY_KIND[self.kind]} --stage-range {stage_range}",
-            )
+            fix = f"make it with: {COMMAND_BY_KIND[self.kind]} --stage-range {stage_range}"
+            raise DataError(f"{self.path} has no stage range {stage_range}, only {present}", fix=fix)
         return self._groups[stage_range]
 
     def read_array(self, stage_range, name, start=0, stop=None, *, as_bytes=False):
@@ -111,7 +109,7 @@ class StoredFile:
         """
         try:
             values = self._read_rows(stage_range, name, start, stop)
-        except _HDF5_ERRORS as error:
+        except HDF5_ERRORS as error:
             what = f"{stage_range}/{name} cannot be read ({_first_line(error)})"
             raise damaged_file_error(self.path, what, self.kind) from error
         if values.dtype.kind == "S":
@@ -433,7 +431,7 @@ def _validate(h5, path, kind, identity):
             wrong = wrong or find_shape_error(schema, stored.datasets(s), s, {})
             wrong = wrong or CHECKS.get(header.kind, lambda *_: "")(stored, s)
         digest = "" if wrong else content_digest(h5, header.kind, objects, datasets)
-    except (*_HDF5_ERRORS, TypeError, AttributeError) as error:
+    except (*HDF5_ERRORS, TypeError, AttributeError) as error:
         raise damaged_file_error(path, _first_line(error), kind) from error
     if wrong:
         raise damaged_file_error(path, wrong, stored.kind)
@@ -453,7 +451,7 @@ def read_unverified_kind(path):
             return ""
         with open_hdf5(path) as file:
             return read_kind(h5o.open(file.id, b"/"))
-    except (*_HDF5_ERRORS, TypeError):
+    except (*HDF5_ERRORS, TypeError):
         return ""
 
 

@@ -24,19 +24,14 @@ def find_supplied_model(stage_ranges):
     `stage_ranges` is a set of str. Returns None if there is no such model.
     """
     for path in sorted({*_FOLDER.glob("*.h5")} - {STAGE_MODEL}):
-        stored = open_stored_file(path, "model")
-        if stage_ranges.intersection(stored.stage_ranges):
+        if stage_ranges.intersection(open_stored_file(path, "model").stage_ranges):
             return path
     return None
 
 
 def supplied_digests():
     """Return a dict from the name of each model that comes with flyannot to the digest of its file."""
-    digests = {}
-    for path in sorted(_FOLDER.glob("*.h5")):
-        stored = open_stored_file(path, "model")
-        digests[path.stem] = stored.digest
-    return digests
+    return {path.stem: open_stored_file(path, "model").digest for path in sorted(_FOLDER.glob("*.h5"))}
 
 
 def format_card(name):

@@ -18,7 +18,7 @@ from flyannot.base.quality_warnings import format_warnings
 from flyannot.files.atomic_file import atomic_write
 from flyannot.files.digest import canonical_json
 from flyannot.files.hdf5.header import content_digest
-from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
+from flyannot.files.hdf5.reading import HDF5_ERRORS, open_stored_file, verify_stored_file
 from flyannot.files.hdf5.schema import FORMAT_VERSION, IMAGE_COLUMNS
 
 
@@ -78,7 +78,7 @@ def create_hdf5(path):
     try:
         with h5py.File(output, "w", libver=("v110", "v110")) as file:
             yield file, output
-    except (OSError, RuntimeError, KeyError, ValueError):
+    except HDF5_ERRORS:
         if output.error is None:
             raise  # otherwise HDF5 raised it after an error of the system
     finally:

@@ -196,12 +196,9 @@ class Coder:
             fault = "wrong duality gaps"
         if fault:
             gaps[:] = np.nan
-            warnings.warn(
-                f"the coder {self._name} returned {fault}: all {len(gaps):,} codes of a call "
-                "were measured, and solved again where they miss the tolerance",
-                WrongCodesWarning,
-                stacklevel=4,
-            )
+            what = f"the coder {self._name} returned {fault}: all {len(gaps):,} codes of a call were measured"
+            what += ", and solved again where they miss the tolerance"
+            warnings.warn(what, WrongCodesWarning, stacklevel=4)
         return Codes(Z, gaps)
 
     def _require_readable(self, found, samples):
@@ -480,11 +477,8 @@ def warn_unconverged(gaps, tol):
     from sklearn.exceptions import ConvergenceWarning  # imported here because it is slow
 
     counts = f"{len(missed):,} of {len(gaps):,} codes"
-    warnings.warn(
-        f"{counts} miss tol = {tol:g}: their duality gaps are up to {missed.max():.2g} times 1/2 |x|^2",
-        ConvergenceWarning,
-        stacklevel=3,
-    )
+    what = f"{counts} miss tol = {tol:g}: their duality gaps are up to {missed.max():.2g} times 1/2 |x|^2"
+    warnings.warn(what, ConvergenceWarning, stacklevel=3)
 
 
 def power_of_two_scale(largest_norm):
