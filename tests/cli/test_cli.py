@@ -44,9 +44,8 @@ def check_error(said, code, *words):
 def in_shell(line, cwd, **environment):
     """Run a line of bash in which $flyannot is the command line."""
     env = {k: v for k, v in (os.environ | environment | {"flyannot": " ".join(CLI)}).items() if v is not None}
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {line}"], cwd=cwd, env=env, capture_output=True, text=True
-    )
+    words = ["bash", "-c", f"set -o pipefail; {line}"]
+    done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 
@@ -171,9 +170,8 @@ def test_odd_names_of_images_are_listed_and_stay_inside(flyannot, chain, tmp_pat
         assert said.code == 3 and ", 6 not read\n" in said.err
     found = {row["image"] for row in rows_of_csv(tmp_path / "p.csv")}
     assert found == {"'-o.png", "'=1+1.png", 'quo"te.png', "line\\nbreak.png", "caf\\xe9.png", "é.png"}
-    assert sorted(p.name for p in tmp_path.iterdir()) == [
-        *("odd", "p-pictures.csv", "p-pictures.h5", "p.csv", "p.h5")
-    ]
+    names = ["odd", "p-pictures.csv", "p-pictures.h5", "p.csv", "p.h5"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == names
 
 
 def test_python_shows_the_fix_with_the_error(tmp_path):

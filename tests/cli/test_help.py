@@ -52,12 +52,6 @@ def remove_outputs(line):
             shutil.rmtree(out) if Path(out).is_dir() else Path(out).unlink()
 
 
-def page_of_options():
-    """Return docs/commands.md in HTML, as the site shows it."""
-    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    return html.unescape(markdown.markdown(text, extensions=["attr_list", "fenced_code", "mkdocs-click"]))
-
-
 # --- help ---
 
 
@@ -93,17 +87,17 @@ def test_the_help_of_a_group_lists_its_commands(flyannot):
     purposes = [" ".join(one.help.partition("\n\n")[0].split()) for one in importers]
     assert importers and all(purpose in listed for purpose in purposes)
     said = flyannot("--help")
-    for name, (_, short) in (
-        item for commands in build_command_table().values() for item in commands.items()
-    ):
+    listed = [item for commands in build_command_table().values() for item in commands.items()]
+    for name, (_, short) in listed:
         assert name in said.out and short.split()[0] in said.out
     assert flyannot("--version").out == f"flyannot, version {__version__}\n"
 
 
 def test_the_page_of_options_has_every_option_of_every_command():
     """Every option has a help text, and the page names every environment variable."""
-    page = page_of_options()
     text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    page = markdown.markdown(text, extensions=["attr_list", "fenced_code", "mkdocs-click"])
+    page = html.unescape(page)
     for name, command in ALL.items():
         section = page.partition(f'id="{name.replace(" ", "-")}"')[2].partition("<h3 ")[0]
         assert all(line in section for line in example_of(command)), name

@@ -13,16 +13,7 @@ import pytest
 
 from flyannot.cli.shared import exit_codes
 from flyannot.files.hdf5.reading import verify_stored_file
-from tests.processes import (
-    BY_PROCESSES,
-    LIMIT_S,
-    is_worker,
-    members,
-    said_when_ended_by,
-    start_fork,
-    start_process,
-    wait_for,
-)
+from tests import processes
 
 N_EPOCHS = 6
 
@@ -35,11 +26,8 @@ LINES = {
     "annotate": "annotate model.h5 embryos -o out.h5",
 }
 # What a signal, or a second run, is to meet in the middle: longer than any machine is quick.
-LONGER = {
-    "extract": "--stride-px 2",
-    "learn-dict": "--n-epochs 5000",
-    "train": "--min-groups 1 --inner-folds 24",
-}
+LONGER = {"extract": "--stride-px 2", "learn-dict": "--n-epochs 5000"}
+LONGER |= {"train": "--min-groups 1 --inner-folds 24"}
 
 
 def start(chain, step, *, jobs=1, longer=False, **options):
@@ -47,8 +35,8 @@ def start(chain, step, *, jobs=1, longer=False, **options):
     line = f"{LINES[step]} --jobs {jobs}"
     line += f" {LONGER[step]}" if longer else ""
     if jobs > 1 and step != "train":  # which has threads
-        return start_process([*BY_PROCESSES, *line.split()], cwd=chain.folder)
-    return start_fork(line, cwd=chain.folder, **options)
+        return processes.start_process([*processes.BY_PROCESSES, *line.split()], cwd=chain.folder)
+    return processes.start_fork(line, cwd=chain.folder, **options)
 
 
 def wait_for_epoch(run, epoch):
@@ -59,7 +47,7 @@ def wait_for_epoch(run, epoch):
 
 def finish(chain, step, jobs=1, **options):
     run = start(chain, step, jobs=jobs, **options)
-    _, err = run.communicate(timeout=LIMIT_S)
+    _, err = run.communicate(timeout=processes.LIMIT_S)
     assert run.returncode == 0, err
     return err
 
@@ -84,9 +72,7 @@ HANG_UP = pytest.param("SIGHUP", 129, marks=pytest.mark.not_on_windows)
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130), HANG_UP])
-@pytest.mark.parametrize(
-    ("step", "jobs"), [("extract", 2), ("learn-dict", 1), ("learn-dict", 2), ("train", 2)]
-)
+@pytest.mark.parametrize("step, jobs", [("extract", 2), ("learn-dict", 1), ("learn-dict", 2), ("train", 2)])
 def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, trials, step, jobs, name, code):
     for _ in range(trials(1, campaign=2)):
         one_signal(own_chain, step, jobs, name, code)
@@ -100,14 +86,14 @@ def one_signal(own_chain, step, jobs, name, code):
     if step == "learn-dict":
         wait_for_epoch(run, 1)
     elif step == "extract":
-        wait_for(lambda: any(map(is_worker, members(run.pid))), run)
+        processes.wait_for(lambda: any(map(processes.is_worker, processes.members(run.pid))), run)
     else:
         time.sleep(0.2)  # nothing tells when the threads of training are at work
-    err = said_when_ended_by(run, getattr(signal, name), group=name == "SIGINT")
+    err = processes.said_when_ended_by(run, getattr(signal, name), group=name == "SIGINT")
     assert run.returncode == code
     assert err.splitlines()[-1] == "Interrupted: repeat the command, and it continues where it stopped."
     assert "Traceback" not in err and "KeyboardInterrupt" not in err
-    wait_for(lambda: not members(run.pid))  # workers are gone
+    processes.wait_for(lambda: not processes.members(run.pid))  # workers are gone
     assert not (own_chain.folder / "out.h5").exists()
     assert not list(Path("/dev/shm").glob(f"*loky-{run.pid}-*"))
     nothing_half_written(own_chain.folder)
@@ -115,10 +101,10 @@ def one_signal(own_chain, step, jobs, name, code):
 
 def test_workers_do_not_outlive_a_killed_parent(own_chain):
     run = start(own_chain, "extract", jobs=3, longer=True)
-    wait_for(lambda: sum(map(is_worker, members(run.pid))) == 2, run)
+    processes.wait_for(lambda: sum(map(processes.is_worker, processes.members(run.pid))) == 2, run)
     run.kill()
     _, err = run.communicate()
-    wait_for(lambda: not members(run.pid))
+    processes.wait_for(lambda: not processes.members(run.pid))
     assert all(line.startswith(("writing", "compiling")) for line in err.splitlines()), err
     assert not list(Path("/dev/shm").glob(f"*loky-{run.pid}-*"))
 
@@ -138,7 +124,7 @@ def die_after(text):
 def stop_after_epoch(chain, epoch):
     """Kill learning when it says that an epoch has ended."""
     run = start(chain, "learn-dict", prepare=lambda: die_after(f"epoch {epoch}/"))
-    assert run.wait(LIMIT_S) == -signal.SIGKILL
+    assert run.wait(processes.LIMIT_S) == -signal.SIGKILL
 
 
 def test_learning_resumes_after_its_last_finished_epoch_to_the_same_bytes(own_chain):
@@ -169,7 +155,7 @@ def test_finished_parts_are_taken_up_again(own_chain):
     folder = own_chain.folder
     parts = folder / ".out.h5.parts"
     run = start(own_chain, "extract", longer=True)
-    wait_for(lambda: list(parts.glob("[!.]*.h5")), run)
+    processes.wait_for(lambda: list(parts.glob("[!.]*.h5")), run)
     run.kill()
     run.communicate()
     kept = {path.name: path.stat().st_mtime_ns for path in parts.glob("[!.]*.h5")}
@@ -178,7 +164,7 @@ def test_finished_parts_are_taken_up_again(own_chain):
     assert again.stderr.readline().startswith("writing")
     seen = {path.name: path.stat().st_mtime_ns for path in parts.glob("[!.]*.h5")} or kept
     assert {name: seen.get(name) for name in kept} == kept
-    assert again.communicate(timeout=LIMIT_S) and again.returncode == 0
+    assert again.communicate(timeout=processes.LIMIT_S) and again.returncode == 0
     resumed = (folder / "out.h5").read_bytes()
     clean(folder)
     finish(own_chain, "extract", longer=True)
@@ -213,13 +199,13 @@ def test_of_two_runs_on_one_output_one_wins_and_the_other_says_so(own_chain):
     assert first.stderr.readline().startswith("writing out.h5")
     os.kill(first.pid, signal.SIGSTOP)
     second = start(own_chain, "extract")
-    _, err = second.communicate(timeout=LIMIT_S)
+    _, err = second.communicate(timeout=processes.LIMIT_S)
     assert second.returncode == 75, err
     error, fix = err.splitlines()
     assert f"out.h5 is being written by another run: process {first.pid} on " in error
     assert fix.startswith("Fix: ")
     os.kill(first.pid, signal.SIGCONT)
-    assert first.communicate(timeout=LIMIT_S) and first.returncode == 0
+    assert first.communicate(timeout=processes.LIMIT_S) and first.returncode == 0
     nothing_half_written(own_chain.folder)
 
 

@@ -45,9 +45,7 @@ FOLDERS = {
     "import flyexpress": "import flyexpress bmp mine/images.csv --copy -o mine --force",
     "import bdgp": "import bdgp bmp mine/images.csv --copy -o mine --force",
 }
-REPLACE_NONE = {
-    "run --data-set"  # which its first step may make, and then knows
-}
+REPLACE_NONE = {"run --data-set"}  # which its first step may make, and then knows
 # What a command reads of a folder that it is given.
 READ = {
     "extract": ["embryos/images/syn001_4-6_1.png"],
@@ -144,9 +142,8 @@ def test_no_output_is_a_picture_of_a_data_set_with_or_without_a_table(
 
 def test_a_command_whose_input_is_not_there_makes_nothing(flyannot, workplace):
     """Neither the folder of the output, nor its parents."""
-    lines = [
-        line for line in (*LINES.values(), *FOLDERS.values(), "report embryos -o O") if "workflow" not in line
-    ]
+    every = (*LINES.values(), *FOLDERS.values(), "report embryos -o O")
+    lines = [line for line in every if "workflow" not in line]
     before = sorted(os.listdir())
     for line in lines:
         words = shlex.split(line.replace(" -o mine", " -o O").replace(" -o embryos", " -o O"))

@@ -6,11 +6,8 @@ import pytest
 from flyannot.dataset.importers.vectors import read_vectors
 
 N = 20
-TABLE = {
-    "image": [f"{i}.png" for i in range(N)],
-    "gene": ["Dl", "ßeta"] * (N // 2),
-    "stage_range": ["4-6"] * N,
-}
+TABLE = {"image": [f"{i}.png" for i in range(N)], "gene": ["Dl", "ßeta"] * (N // 2)}
+TABLE |= {"stage_range": ["4-6"] * N}
 X = np.random.default_rng(0).random((N, 8), np.float32)
 
 

@@ -121,9 +121,8 @@ def test_a_dirty_row_is_rejected_with_its_reason_and_the_rest_is_taken(flyexpres
     assert {rejected["line"] for rejected in listed} == {"3"}
     assert {rejected["reason"] for rejected in listed} == {reason}
     has_picture = re.search(r"\d_s.bmp", row) and reason not in (resolve.NO_IMAGE, source_tables.NO_TUPLE)
-    assert not has_picture or {rejected["image"] for rejected in listed} <= set(
-        re.findall(r"[^']*\d_s\.bmp", row)
-    )
+    pictures = set(re.findall(r"[^']*\d_s\.bmp", row))
+    assert not has_picture or {rejected["image"] for rejected in listed} <= pictures
     assert reason in format_import_summary(summary)
 
 
@@ -155,9 +154,8 @@ def test_rows_of_bdgp_that_are_cut_short_are_rejected(tmp_path):
     reasons = {source_tables.BAD_ROW: 2, UNKNOWN_ORIENTATION: 1}
     assert summary["log"]["image rows"] == {"total": 6, "taken": 3, "rejected": reasons}
     listed = rows_of_csv(tmp_path.parent / "set" / "rejected.csv")
-    assert [(row["table"], row["line"], row["image"]) for row in listed] == [
-        ("insitu_images.csv", str(line), f"insitu{number}.jpe") for line, number in ((2, 2), (3, 2), (4, 3))
-    ]
+    places = [("insitu_images.csv", str(line), f"insitu{n}.jpe") for line, n in ((2, 2), (3, 2), (4, 3))]
+    assert [(row["table"], row["line"], row["image"]) for row in listed] == places
 
 
 def test_an_image_with_two_views_has_none(flyexpress):

@@ -115,10 +115,8 @@ def test_a_mirrored_patch_keeps_its_number(grey, encoder):
     for column in np.argsort(-pooled.features)[:20]:
         patch = pooled.winner[column]
         one, place = described.descriptors[[patch]], (described.centres_px[[patch]], np.array([16]))
-        either = [
-            whole.encode_patches(DescribedPatches(d, *place)).features for d in (one, mirror_descriptors(one))
-        ]
-        best = max(values[column % 30] for values in either)
+        either = [DescribedPatches(d, *place) for d in (one, mirror_descriptors(one))]
+        best = max(whole.encode_patches(patch).features[column % 30] for patch in either)
         assert pooled.features[column] == pytest.approx(best, abs=1e-3)
 
 

@@ -84,14 +84,12 @@ def test_on_a_map_a_pattern_is_pulled_by_its_neighbours_as_their_distances_compa
     """How far all of them are does not matter: a distance counts in means of all, as exp(-2 d)."""
     steps = np.cumsum(rng.uniform(0.5, 1.5, 8))
     for unit in (0.01, 0.02):
-        nearest, weights = similarity._weigh_nearest(
-            np.stack([np.cos(unit * steps), np.sin(unit * steps)], 1)
-        )
+        directions = np.stack([np.cos(unit * steps), np.sin(unit * steps)], 1)
+        nearest, weights = similarity._weigh_nearest(directions)
         squares = (steps[nearest] - steps[:, None]) ** 2
         expected = np.exp(-2 * squares / squares.mean(axis=1, keepdims=True))
-        np.testing.assert_allclose(
-            weights[:, :, 0], expected / expected.sum(axis=1, keepdims=True) / 2, rtol=0.01
-        )
+        expected /= 2 * expected.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(weights[:, :, 0], expected, rtol=0.01)
 
 
 def test_the_farthest_comes_first_by_the_slow_twin(rng):

@@ -62,9 +62,7 @@ def test_codes_depend_on_values_alone_and_nearly_explain_for_a_small_alpha(coder
         model.inverse_transform(X)
 
 
-@pytest.mark.parametrize(
-    ("coder", "n_jobs"), [("cd", 1), ("cd", 2), ("nonnegative", 2), ("missing values", 2)]
-)
+@pytest.mark.parametrize("coder, n_jobs", [("cd", 1), ("cd", 2), ("nonnegative", 2), ("missing values", 2)])
 def test_codes_that_miss_the_tolerance_are_warned_of_once_a_call(coder, n_jobs, rng):
     """Check their number and the largest gap, and that other codes are not counted."""
     X, D = problem("Hilbert-like, 97 atoms", 40, np.float64, rng)
@@ -140,9 +138,8 @@ def test_atoms_keep_the_type_of_samples_and_hardly_depend_on_it(learner, dtype, 
 def test_verbose_says_a_line_an_epoch(X, caplog, capsys):
     with caplog.at_level(logging.INFO, "flyannot"):
         model = learned(X, max_iter=3, verbose=True)
-        assert [line.split(":")[0] for line in caplog.messages if line.startswith("epoch")] == [
-            f"epoch {record.epoch}" for record in model.trace_
-        ]
+        begun = [line.split(":")[0] for line in caplog.messages if line.startswith("epoch")]
+        assert begun == [f"epoch {record.epoch}" for record in model.trace_]
         model.partial_fit(X)
     assert f"{model.trace_[-1].objective:.6g}" in caplog.text and "epoch 4" in caplog.text
     learned(X, max_iter=3)

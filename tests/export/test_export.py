@@ -34,10 +34,8 @@ HOSTILE = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "<script>alert(1)</
 def open_predictions(chain, tmp_path_factory):
     """Predictions of the chain's images with answers of every kind; predictions.csv lies beside."""
     out = tmp_path_factory.mktemp("open") / "predictions.h5"
-    run_task(
-        annotate_task(chain.model, read_images(chain.embryos), out, AnnotateOptions(abstain_margin=0.1)),
-        Execution(),
-    )
+    options = AnnotateOptions(abstain_margin=0.1)
+    run_task(annotate_task(chain.model, read_images(chain.embryos), out, options), Execution())
     return out
 
 
@@ -156,9 +154,8 @@ def test_a_workbook_opens_in_excel_as_it_is(exported, hostile, tmp_path):
     assert set(HOSTILE) <= {cell.value for cell in cells} and "f" not in {cell.data_type for cell in cells}
     short, *sheets = openpyxl.load_workbook(exported("predictions", "xlsx")).worksheets
     rows = rows_of_csv(exported("predictions", "csv"))
-    assert [sheet.title for sheet in sheets] == [
-        f"stages {s}" for s in dict.fromkeys(row["stage_range"] for row in rows)
-    ]
+    stage_ranges = dict.fromkeys(row["stage_range"] for row in rows)
+    assert [sheet.title for sheet in sheets] == [f"stages {s}" for s in stage_ranges]
     probabilities = [row["probability"] for row in rows_of_workbook(exported("predictions", "xlsx"))]
     assert all(isinstance(value, float) for value in probabilities)
     answered = [(r["gene"], r["stage_range"], r["term"]) for r in rows if r["answer"] == "yes"]
@@ -227,7 +224,6 @@ def test_a_file_that_cannot_be_exported_in_this_way_is_refused(chain, open_predi
         (open_predictions, [tmp_path / "fbbt.obo"], "fbbt.obo"),  # predictions have one: the file is read
     ):
         with pytest.raises(InputError, match=words):
-            export(
-                path, "npz" if path == chain.kinds["features"] else "csv", tmp_path / "out", ontology=ontology
-            )
+            to = "npz" if path == chain.kinds["features"] else "csv"
+            export(path, to, tmp_path / "out", ontology=ontology)
         assert not (tmp_path / "out").exists()

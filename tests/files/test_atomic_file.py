@@ -194,10 +194,10 @@ def write_beside(path, text):
         beside.write_text(text)
 
 
-@pytest.mark.parametrize(
-    ("write", "is_kept"),
-    [(write_text, False), (write_beside, False), (partial(write_text, keep_same=True), True)],
-)
+WAYS = [(write_text, False), (write_beside, False), (partial(write_text, keep_same=True), True)]
+
+
+@pytest.mark.parametrize(("write", "is_kept"), WAYS)
 def test_the_same_bytes_leave_the_file_as_it_is_only_where_that_is_wanted(target, write, is_kept):
     with target.open() as before:
         write(target, OLD)

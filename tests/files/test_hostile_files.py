@@ -122,9 +122,10 @@ def test_a_block_that_is_wholly_zero_or_wholly_ones_is_found(path, kind, byte, t
                 assert refused(path, read=read)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind, names in LARGE_DATASETS.items() for name in names]
-)
+LARGE = [(kind, name) for kind, names in LARGE_DATASETS.items() for name in names]
+
+
+@pytest.mark.parametrize(("kind", "name"), LARGE)
 def test_what_is_bulky_is_checked_image_by_image_and_not_before(path, kind, name):
     """Opening a file reads none of the bulky data, and the images before a damaged one are good."""
     with changed(path, kind, seal=False) as file:

@@ -7,6 +7,7 @@ import os
 import struct
 import subprocess
 import sys
+from functools import partial
 
 import h5py
 import numpy as np
@@ -105,19 +106,9 @@ def test_a_dataset_of_an_odd_type_is_refused_before_its_shape_is_asked(path, odd
     assert read_summary(path) is None
 
 
-def second_name(file):
-    """Give a dataset two names."""
-    file["4-6/other"] = file["4-6/D"]
-
-
-def itself(file):
-    """Put a group into itself."""
-    file["4-6/again"] = file["4-6"]
-
-
-def whole_file(file):
-    """Put the whole file into one of its groups."""
-    file["4-6/root"] = file["/"]
+def second_name(file, name="4-6/other", place="4-6/D"):
+    """Give an object of a file a second name."""
+    file[name] = file[place]
 
 
 def doubled_groups(file, n=26):
@@ -128,21 +119,10 @@ def doubled_groups(file, n=26):
         file = group
 
 
-def twelve_doubled_groups(file):
-    """Put groups into each other as deep as is allowed, under two names each."""
-    doubled_groups(file, 12)
-
-
-def many_objects(file):
-    """Add three thousand groups."""
+def many_links(file, make=lambda file, name: file.__setitem__(name, h5py.SoftLink("/nowhere"))):
+    """Add three thousand links that lead nowhere, or what `make` adds under their names."""
     for i in range(3000):
-        file.create_group(f"4-6/{i}")
-
-
-def many_links(file):
-    """Add links that lead nowhere."""
-    for i in range(3000):
-        file[f"4-6/{i}"] = h5py.SoftLink("/nowhere")
+        make(file, f"4-6/{i}")
 
 
 def many_attributes(file):
@@ -154,18 +134,18 @@ def many_attributes(file):
 
 GRAPHS = {
     second_name: "4-6/other and 4-6/D are one object",
-    itself: "4-6/again and 4-6 are one object",
-    whole_file: "4-6/root and / are one object",
+    partial(second_name, name="4-6/again", place="4-6"): "4-6/again and 4-6 are one object",
+    partial(second_name, name="4-6/root", place="/"): "4-6/root and / are one object",
     doubled_groups: "lies in more than 16 groups",
-    twelve_doubled_groups: f"a/b and {'/'.join('a' * 12)} are one object",
-    many_objects: "the file has more than 2,000 objects",
+    partial(doubled_groups, n=12): f"a/b and {'/'.join('a' * 12)} are one object",
+    partial(many_links, make=h5py.Group.create_group): "the file has more than 2,000 objects",
     many_links: "the file has more than 2,000 objects",
     many_attributes: "the file has more than 64 attributes",
 }
 
 
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
-@pytest.mark.parametrize("spoil", GRAPHS, ids=lambda spoil: spoil.__name__)
+@pytest.mark.parametrize("spoil", GRAPHS)
 def test_every_object_is_visited_once(path, monkeypatch, spoil, libver):
     """The number of visits is at most the number of objects, and limited, in old and new forms of groups."""
     with changed(path, "dictionary", seal=False) as file:

@@ -11,17 +11,10 @@ from flyannot.base.errors import DataError, InputError, WriteError
 from flyannot.base.fates import PictureFate
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.encode.pooling import PooledFeatures
-from flyannot.files.hdf5 import model, reading
+from flyannot.files.hdf5 import dictionary, model, reading
 from flyannot.files.hdf5.concatenation import create_joined_file, read_part_contents
 from flyannot.files.hdf5.description import describe_file
 from flyannot.files.hdf5.descriptors import read_patches, write_descriptors
-from flyannot.files.hdf5.dictionary import (
-    read_checkpoint,
-    read_dictionary,
-    write_checkpoint,
-    write_dictionary,
-    write_trace,
-)
 from flyannot.files.hdf5.features import read_features, write_features
 from flyannot.files.hdf5.header import Header, content_digest, image_digest
 from flyannot.files.hdf5.pictures import ShownPicture, read_picture_row, write_pictures
@@ -134,9 +127,9 @@ def fill(file, kind, rng, stage_range="4-6"):
         case "descriptors":
             write_descriptors(file, stage_range, columns(), described(rng))
         case "dictionary":
-            write_dictionary(file, stage_range, D, records(), n_patches=12)
+            dictionary.write_dictionary(file, stage_range, D, records(), n_patches=12)
         case "checkpoint":
-            write_checkpoint(file, stage_range, {"D": D, "n": 3}, records())
+            dictionary.write_checkpoint(file, stage_range, {"D": D, "n": 3}, records())
         case "features":
             write_features(file, stage_range, columns(), pooled(rng), D)
         case "model":
@@ -186,31 +179,27 @@ def test_descriptors_come_back_as_they_were(tmp_path, rng):
 def test_dictionaries_and_checkpoints_come_back_as_they_were(tmp_path, rng):
     D, state = rng.normal(size=(4, 128)).astype("f4"), {"h": rng.random(4), "epoch": 2}
     with create_stored_file(tmp_path / "d.h5", header("dictionary")) as file:
-        write_dictionary(file, "4-6", D, records(), n_patches=7)
+        dictionary.write_dictionary(file, "4-6", D, records(), n_patches=7)
     stored = open_stored_file(tmp_path / "d.h5", "dictionary")
-    same(read_dictionary(stored, "4-6"), D)
-    traced = {
-        name: stored.read_array("4-6", f"trace/{name}") for name in stored.dataset_names("4-6", "trace")
-    }
+    same(dictionary.read_dictionary(stored, "4-6"), D)
+    names = stored.dataset_names("4-6", "trace")
+    traced = {name: stored.read_array("4-6", f"trace/{name}") for name in names}
     for name, values in traced.items():
         assert values.tolist() == [getattr(record, name) for record in records()]
     assert set(TRACE_DTYPES) - set(traced) == {"seconds"}  # no two runs take equally long
     with h5py.File(tmp_path / "d.h5") as file:
         assert file["4-6"].attrs["n_patches"] == 7
-    write_trace(tmp_path / "t.csv", {"4-6": records(1), "7-8": records()})
+    dictionary.write_trace(tmp_path / "t.csv", {"4-6": records(1), "7-8": records()})
     table = [row.split(",") for row in (tmp_path / "t.csv").read_text().splitlines()]
-    assert table[0] == ["stage_range", *TRACE_DTYPES] and [row[0] for row in table[1:]] == [
-        "4-6",
-        "7-8",
-        "7-8",
-    ]
+    assert table[0] == ["stage_range", *TRACE_DTYPES]
+    assert [row[0] for row in table[1:]] == ["4-6", "7-8", "7-8"]
     for row, record in zip(table[1:], records(1) + records()):
         values = [getattr(record, name) for name in TRACE_DTYPES]
         assert [float(text) for text in row[1:]] == pytest.approx(values, rel=1e-5)
     with create_stored_file(tmp_path / "c.h5", header("checkpoint")) as file:
-        write_checkpoint(file, "4-6", state, records())
+        dictionary.write_checkpoint(file, "4-6", state, records())
     stored = open_stored_file(tmp_path / "c.h5", "checkpoint")
-    back, trace = read_checkpoint(stored, "4-6")
+    back, trace = dictionary.read_checkpoint(stored, "4-6")
     same((back["h"], back["epoch"].item()), (state["h"], 2))
     assert [EpochRecord(**one) for one in trace] == records()
 
@@ -233,7 +222,7 @@ def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
     with create_stored_file(tmp_path / "m.h5", header("model")) as file:
         model.write_model(file, "4-6", D, ["gap", "pole cell"][:n_terms], "svm", arrays, {"Dl", "β"}, KNOWN)
     stored = open_stored_file(tmp_path / "m.h5", "model")
-    same(read_dictionary(stored, "4-6"), D)
+    same(dictionary.read_dictionary(stored, "4-6"), D)
     assert model.read_terms(stored, "4-6") == ["gap", "pole cell"][:n_terms]
     assert model.read_train_genes(stored, "4-6") == {"Dl", "β"}
     assert model.read_classifier_name(stored, "4-6") == "svm"
@@ -394,10 +383,8 @@ def test_a_part_that_changed_since_it_was_looked_over_is_noticed(tmp_path):
     spoiled = bytearray(path.read_bytes())
     spoiled[place.offset + place.n_bytes - 1] ^= 1
     path.write_bytes(spoiled)
-    with (
-        pytest.raises(DataError, match="image 2 are not what was written"),
-        create_joined_file(tmp_path / "c.h5", header("features"), parts),
-    ):
+    joined = create_joined_file(tmp_path / "c.h5", header("features"), parts)
+    with pytest.raises(DataError, match="image 2 are not what was written"), joined:
         pass
     assert not (tmp_path / "c.h5").exists()
 

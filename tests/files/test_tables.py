@@ -125,9 +125,8 @@ def test_a_line_that_is_not_utf8_is_read_as_windows_writes_it_with_one_warning(i
     assert 'line 2 is not UTF-8, and read as Windows-1252, also below: "0.png,\u00b5-0\u2019,4-6"' in message
 
 
-QUOTED = st.lists(
-    st.sampled_from(["a", "b c", '"x, y"', '"two\nlines"', '"a ""b"""', ""]), min_size=4, max_size=4
-)
+QUOTED_CELLS = st.sampled_from(["a", "b c", '"x, y"', '"two\nlines"', '"a ""b"""', ""])
+QUOTED = st.lists(QUOTED_CELLS, min_size=4, max_size=4)
 
 
 @given(rows=st.lists(QUOTED, min_size=3, max_size=8), data=st.data())
@@ -142,9 +141,8 @@ def test_a_quote_that_is_not_closed_makes_one_row_faulty_and_loses_no_other(rows
     behind = [row for line, row, fault in parsed if line > number and not fault]
     assert [row for line, row, _ in parsed if line < number] == alone[:spoilt]
     assert [fault for line, _, fault in parsed if line == number] == ["a double quote is not closed"]
-    assert all(
-        row in behind for row, line in zip(alone[spoilt + 1 :], lines[spoilt + 1 :]) if '"' not in line
-    )
+    rest = zip(alone[spoilt + 1 :], lines[spoilt + 1 :])
+    assert all(row in behind for row, line in rest if '"' not in line)
 
 
 def workbook(path, *rows):
@@ -213,15 +211,15 @@ def test_hidden_rows_are_read_and_named_and_the_sheet_of_the_name_is_taken(tmp_p
     assert caplog.text.count("hidden rows (1) are read, too") == 1
 
 
-def changed_sheet(path, *changes):
-    """Replace texts in the first sheet of an .xlsx file."""
+def changed(path, *changes, sheet="xl/worksheets/sheet1.xml"):
+    """Replace texts in the first sheet of an .xlsx file, or in all of its parts if `sheet` is ""."""
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    for old, new in changes:
-        assert old in parts["xl/worksheets/sheet1.xml"]
-        parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(old, new)
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in parts.items():
+            for old, new in changes if name.startswith(sheet) else ():
+                assert old in content or not sheet
+                content = content.replace(old, new)
             archive.writestr(name, content)
     return path
 
@@ -229,21 +227,16 @@ def changed_sheet(path, *changes):
 @pytest.mark.parametrize("claimed", [b"A1", b"A1:B2", b"A1:A9", b"C5:D9", b"A1:XFD1048576"])
 def test_all_rows_of_a_sheet_are_read_whatever_size_it_claims(claimed, tmp_path):
     rows = [["gene", "term"], *([f"g{i}", "gap"] for i in range(5))]
-    path = changed_sheet(workbook(tmp_path / "t.xlsx", *rows), (b"A1:B6", claimed))
+    path = changed(workbook(tmp_path / "t.xlsx", *rows), (b"A1:B6", claimed))
     assert [cells for _, cells in read_table(path, ("gene", "term"))] == rows[1:]
 
 
 def test_the_dialect_of_a_workbook_does_not_matter(tmp_path):
     """Strict Open XML has other namespaces; some programs name each of its tags with a prefix."""
     path = workbook(tmp_path / "t.xlsx", ["gene", "term"], ["Dl", "gap"])
-    with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    for name, content in parts.items():
-        content = content.replace(b"schemas.openxmlformats.org/spreadsheetml/2006", b"purl.oclc.org/ooxml/s")
-        parts[name] = content.replace(b"schemas.openxmlformats.org/officeDocument/2006", b"purl.oclc.org/o")
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
+    sheets = b"schemas.openxmlformats.org/spreadsheetml/2006", b"purl.oclc.org/ooxml/s"
+    documents = b"schemas.openxmlformats.org/officeDocument/2006", b"purl.oclc.org/o"
+    changed(path, sheets, documents, sheet="")
     assert [cells for _, cells in read_table(path, ("gene", "term"))] == [["Dl", "gap"]]
 
 
@@ -287,7 +280,7 @@ def test_a_workbook_that_claims_more_cells_than_it_has_is_read_or_refused_at_onc
     """One cell far below the others makes every line between them a row as wide as the widest."""
     path = workbook(tmp_path / "t.xlsx", ["gene", "term"], ["Dl", "gap"])
     cell = f'<row r="{place.lstrip("XFDC")}"><c r="{place}"><v>1</v></c></row></sheetData>'
-    changed_sheet(path, (b"A1:B2", f"A1:{place}".encode()), (b"</sheetData>", cell.encode()))
+    changed(path, (b"A1:B2", f"A1:{place}".encode()), (b"</sheetData>", cell.encode()))
     try:
         assert len(list(read_table(path, ("gene", "term")))) == 1
     except InputError as error:

@@ -70,9 +70,11 @@ def picture_size(seed):
 
 def make_numbers(case):
     """Draw the numbers of a picture of random blocks, none like another, with black and white among them."""
-    return _draw_numbers(
-        case.colour, case.bits, case.seed, JPEG_PX if CONTAINERS[case.container].is_lossy else 3
-    )
+    return _draw_numbers(case.colour, case.bits, case.seed, _block_px(case))
+
+
+def _block_px(case):
+    return JPEG_PX if CONTAINERS[case.container].is_lossy else 3
 
 
 @cache
@@ -116,9 +118,7 @@ def _draw_numbers(colour, bits, seed, block_px):
 
 def shown_picture(case):
     """Return what a viewer shows on white paper: float array (height, width, 3) from 0 to 255."""
-    return _shown_picture(
-        case.colour, case.bits, case.seed, JPEG_PX if CONTAINERS[case.container].is_lossy else 3
-    )
+    return _shown_picture(case.colour, case.bits, case.seed, _block_px(case))
 
 
 @cache

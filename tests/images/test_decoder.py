@@ -17,12 +17,6 @@ GREY = embryo()[..., 0]
 STACK = np.stack([GREY // 3, GREY, GREY // 2])
 
 
-def png_with(extra, pixels=GREY):
-    """Return a PNG of some pixels with more chunks after its header."""
-    whole = encoded(pixels, format="PNG")
-    return whole[:33] + extra + whole[33:]
-
-
 # How stacks of TIFF may be stored: all pages described, or only the first.
 STACKS = {
     "imagej": {"imagej": True},
@@ -98,7 +92,8 @@ def test_grey_samples_beside_each_other_are_channels(tmp_path):
     ids=["text", "exif", "xmp", "long text", "orientation", "colours", "damaged colours", "damaged exif"],
 )
 def test_what_stands_beside_the_pixels_of_a_png_makes_it_neither_damaged_nor_slow(extra, picture):
-    np.testing.assert_array_equal(read_picture(picture(png_with(extra))), GREY)
+    whole = encoded(GREY, format="PNG")
+    np.testing.assert_array_equal(read_picture(picture(whole[:33] + extra + whole[33:])), GREY)
 
 
 def test_a_pointer_of_git_lfs_is_named_with_the_command_that_fetches_the_picture(picture):

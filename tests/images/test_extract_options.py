@@ -130,10 +130,8 @@ def test_features_straight_from_images_are_the_same(made, tmp_path):
     make(pool_images_task(made.images, made.chain.dictionary, tmp_path / "f.h5", POOL))
     straight = open_stored_file(tmp_path / "f.h5")
     stored = open_stored_file(made.chain.features)
-    np.testing.assert_array_equal(
-        straight.read_array("4-6", "features"), stored.read_array("4-6", "features")
-    )
-    assert straight.read_array("4-6", "place") == stored.read_array("4-6", "place")
+    for name in ("features", "place"):
+        np.testing.assert_array_equal(straight.read_array("4-6", name), stored.read_array("4-6", name))
 
 
 def test_an_explanation_draws_what_was_described(made):
@@ -144,9 +142,8 @@ def test_an_explanation_draws_what_was_described(made):
     if made.name == "photographs":
         assert names == [f"{gene}.png#1", f"{gene}.png#2"]
     for name, image in zip(names, explanation.images):
-        np.testing.assert_array_equal(
-            image.grey, view(f"{made.chain.embryos}/{name}", OPTIONS[made.name]).grey
-        )
+        described = view(f"{made.chain.embryos}/{name}", OPTIONS[made.name])
+        np.testing.assert_array_equal(image.grey, described.grey)
 
 
 def test_they_do_not_mix_with_other_images(made, chain, tmp_path):
@@ -178,9 +175,8 @@ def test_a_channel_that_nobody_knows_is_refused(own_chain):
 def test_patches_are_close_only_if_no_stage_range_has_ten_thousand_of_them(n, px, tmp_path):
     """A picture has 160 patches at 16 px; one without a stage range may be of any."""
     images = [ImageRow(f"{i}.png", f"{i}.png", f"{i}", s) for s in n for i in range(n[s])]
-    request = StepRequest(
-        images=tuple(images), out=tmp_path / "d.h5", options=ExtractOptions(), selection=Selection()
-    )
+    chosen = {"options": ExtractOptions(), "selection": Selection()}
+    request = StepRequest(images=tuple(images), out=tmp_path / "d.h5", **chosen)
     assert build_task(request).use.extract.stride_px == px
 
 

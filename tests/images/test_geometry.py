@@ -24,12 +24,9 @@ def test_shrinking_by_a_whole_number_is_the_mean_of_blocks(rng, factor, colours)
 
 
 def test_shrinking_in_one_direction_averages_and_enlarging_in_both_is_linear(grey):
-    np.testing.assert_allclose(
-        geometry.resize_image(grey, (36, 12)), grey.reshape(12, 2, 36).mean(axis=1), rtol=1e-5
-    )
-    np.testing.assert_allclose(
-        geometry.resize_image(grey, (18, 24)), grey.reshape(24, 18, 2).mean(axis=2), rtol=1e-5
-    )
+    for size, blocks, axis in (((36, 12), (12, 2, 36), 1), ((18, 24), (24, 18, 2), 2)):
+        means = grey.reshape(blocks).mean(axis=axis)
+        np.testing.assert_allclose(geometry.resize_image(grey, size), means, rtol=1e-5)
     ramp = np.tile(np.arange(8, dtype=np.float32), (4, 1))
     larger = geometry.resize_image(ramp, (16, 8))
     assert np.diff(larger[3, 1:-1]) == pytest.approx(0.5)
@@ -52,9 +49,8 @@ def test_a_frame_shows_the_point_that_its_matrix_names_and_beyond_the_picture_th
     mirrored = geometry.warp_image(grey, np.array([[-1.0, 0, 36], [0, 1, 0]]), (36, 24))  # about its middle
     np.testing.assert_allclose(mirrored, grey[:, ::-1], atol=1e-3)
     colours = np.dstack([grey, grey + 1, grey + 2])
-    away = geometry.warp_image(
-        colours, np.array([[1.0, 0, 99], [0, 1, 0]]), (4, 5), fill=np.array([1.0, 2, 3])
-    )
+    far = np.array([[1.0, 0, 99], [0, 1, 0]])
+    away = geometry.warp_image(colours, far, (4, 5), fill=np.array([1.0, 2, 3]))
     assert away.shape == (5, 4, 3) and (away == [1, 2, 3]).all()
 
 

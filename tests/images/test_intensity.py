@@ -69,9 +69,8 @@ def test_a_scale_describes_the_shrunk_picture_by_smaller_patches_at_the_same_pla
     np.testing.assert_array_equal(found.descriptors, expected.descriptors)
     np.testing.assert_array_equal(found.centres_px, shrinking * expected.centres_px)
     np.testing.assert_array_equal(found.patch_px, shrinking * expected.patch_px)
-    whole, shrunk = (
-        describe_patches(grey, replace(usual, scale=scale, min_std=0)) for scale in ("1", f"1/{shrinking}")
-    )
+    scaled = (replace(usual, scale=scale, min_std=0) for scale in ("1", f"1/{shrinking}"))
+    whole, shrunk = (describe_patches(grey, options) for options in scaled)
     np.testing.assert_array_equal(shrunk.centres_px, whole.centres_px)
 
 

@@ -76,9 +76,8 @@ def lif(path, planes, *, bits=12, names=("Green", "Red", "Gray")):
     n_z, n_channels, height, width = planes.shape
     steps = {"1": 2, "2": 2 * width, "3": 2 * width * height * n_channels}
     counts = {"1": width, "2": height, "3": n_z}
-    channels = "".join(
-        _CHANNEL.format(bits=bits, name=names[c], step=2 * width * height * c) for c in range(n_channels)
-    )
+    size = 2 * width * height
+    channels = "".join(_CHANNEL.format(bits=bits, name=names[c], step=size * c) for c in range(n_channels))
     dimensions = "".join(_DIMENSION.format(id=i, n=counts[i], step=steps[i]) for i in counts)
     xml = (
         '<LMSDataContainerHeader Version="2"><Element Name="file" Visibility="1" UniqueID="a"><Data/>'

@@ -36,10 +36,8 @@ def pixels(data, number=0, order="XYZCT", **sizes):
     """Return the element Image of some TiffData."""
     sizes = {"X": 320, "Y": 128, "Z": 1, "C": 1, "T": 1} | sizes
     about = " ".join(f'Size{letter}="{size}"' for letter, size in sizes.items())
-    return (
-        f'<Image ID="Image:{number}"><Pixels ID="Pixels:{number}" Type="uint8" DimensionOrder="{order}" '
-        f"{about}>{data}</Pixels></Image>"
-    )
+    about = f'ID="Pixels:{number}" Type="uint8" DimensionOrder="{order}" {about}'
+    return f'<Image ID="Image:{number}"><Pixels {about}>{data}</Pixels></Image>'
 
 
 def set_xml(kind, names=NAMES):

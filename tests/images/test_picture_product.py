@@ -14,24 +14,17 @@ from PIL import Image
 from flyannot.images import normalise
 from flyannot.images.embryo import read_picture
 from flyannot.images.unreadable import UnusableImage
+from tests.images import picture_product as product
 from tests.images.picture_files import embryo, encoded
-from tests.images.picture_product import (
-    COLOURS,
-    CONTAINERS,
-    UP_TO_BYTE,
-    possible_cases,
-    shown_picture,
-    write_case,
-)
 
-PAIRS = [(container, colour) for container, kind in CONTAINERS.items() for colour in kind.colours]
-MIXED = [colour for colour in COLOURS if "alpha" in colour or colour in ("rgba", "cmyk")]
+PAIRS = [(container, colour) for container, kind in product.CONTAINERS.items() for colour in kind.colours]
+MIXED = [colour for colour in product.COLOURS if "alpha" in colour or colour in ("rgba", "cmyk")]
 
 
 def largest_difference(case):
     """Return how far from the shown picture a right one may be, in grey levels: whole numbers are rounded."""
-    is_exact = case.bits in UP_TO_BYTE and case.colour not in MIXED
-    if is_exact and not CONTAINERS[case.container].is_lossy:
+    is_exact = case.bits in product.UP_TO_BYTE and case.colour not in MIXED
+    if is_exact and not product.CONTAINERS[case.container].is_lossy:
         return 0.51
     return 1.01
 
@@ -44,7 +37,7 @@ def read_difference(path, case, planes):
     UnusableImage
         If the picture is refused.
     """
-    expected = shown_picture(case)
+    expected = product.shown_picture(case)
     picture = read_picture("#".join([str(path), *planes]))
     if picture.ndim < expected.ndim:
         picture = np.stack([picture] * 3, axis=2)
@@ -55,7 +48,7 @@ def read_difference(path, case, planes):
 def check_case(case, folder):
     """Check that the picture of a Case is read as a viewer shows it."""
     path = folder / "picture"
-    planes = write_case(path, case)
+    planes = product.write_case(path, case)
     difference = read_difference(path, case, planes)
     assert difference <= largest_difference(case), (case, difference)
 
@@ -63,7 +56,7 @@ def check_case(case, folder):
 def choose_cases(container, colour):
     """Return a Case for each number of bits, and at least eight: orientations and layouts take turns."""
     by_bits = {}
-    for case in possible_cases(container, colour):
+    for case in product.possible_cases(container, colour):
         by_bits.setdefault(case.bits, []).append(case)
     bits = list(by_bits)
     n_layouts = len(by_bits[bits[0]])
@@ -82,7 +75,7 @@ def test_a_picture_is_the_same_in_every_file_that_can_hold_it(container, colour,
 @given(st.data(), st.sampled_from(PAIRS), st.integers(1, 1_000))
 @settings(max_examples=200)
 def test_any_picture_in_any_layout_is_the_same(tmp_path_factory, data, pair, seed):
-    case = data.draw(st.sampled_from(list(possible_cases(*pair))))._replace(seed=seed)
+    case = data.draw(st.sampled_from(list(product.possible_cases(*pair))))._replace(seed=seed)
     check_case(case, tmp_path_factory.mktemp("product"))
 
 
@@ -91,7 +84,7 @@ def test_any_picture_in_any_layout_is_the_same(tmp_path_factory, data, pair, see
 def test_a_file_that_is_cut_short_never_shows_another_picture(tmp_path_factory, data, pair, part):
     case = data.draw(st.sampled_from(choose_cases(*pair)))
     path = tmp_path_factory.mktemp("product") / "picture"
-    planes = write_case(path, case)
+    planes = product.write_case(path, case)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(part * len(whole))])
     with suppress(UnusableImage):  # what follows the pixels may be missing

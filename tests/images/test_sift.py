@@ -69,10 +69,10 @@ def steps_apart(a, b):
     return np.abs(a.astype(int) - b.astype(int)).max()
 
 
-@pytest.mark.parametrize(
-    "shape, patch_px, stride_px",
-    [((24, 30), 16, 7), ((21, 26), 16, 5), ((30, 27), 12, 9), ((9, 12), 4, 3), ((33, 40), 32, 4)],
-)
+GRIDS = [((24, 30), 16, 7), ((21, 26), 16, 5), ((30, 27), 12, 9), ((9, 12), 4, 3), ((33, 40), 32, 4)]
+
+
+@pytest.mark.parametrize("shape, patch_px, stride_px", GRIDS)
 def test_dense_sift_equals_the_slow_twin_smoothed_by_a_tenth_of_the_patch(shape, patch_px, stride_px, rng):
     image = smooth_noise(rng, shape)
     corners = patch_corners(shape, patch_px, stride_px)

@@ -171,9 +171,8 @@ LOOKS |= {"clear": {"body": 0.0}, "dim": {"light": 0.85}}
 def test_body_light_and_strength_of_the_stain_hardly_change_what_is_drawn(picture, rng, look):
     options = ExtractOptions(channel="pattern")
     for pattern in smooth_patterns(rng, 4):
-        usual, other = (
-            view(picture(in_colour(pattern, **how), format="PNG"), options).grey for how in ({}, LOOKS[look])
-        )
+        drawn = (in_colour(pattern, **how) for how in ({}, LOOKS[look]))
+        usual, other = (view(picture(pixels, format="PNG"), options).grey for pixels in drawn)
         assert usual.shape == STANDARD_PX and usual.dtype == np.float32
         assert np.corrcoef(usual.ravel(), other.ravel())[0, 1] > 0.98
         assert np.abs(usual - other).mean() < 9

@@ -204,11 +204,7 @@ def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(t
     (package / "sparse").mkdir()
     (package / "sparse" / "outer.py").write_text(KERNELS["outer"])
     code = "from flyannot.sparse.outer import outer; print(outer(1))"
-    environment = {
-        "FLYANNOT_CACHE": str(tmp_path / "cache"),
-        "PYTHONPATH": "",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+    environment = {"FLYANNOT_CACHE": f"{tmp_path}/cache", "PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
     for summand in "123":
         inner = package / "sparse" / "inner.py"
         inner.write_text(KERNELS["inner"].replace("SUMMAND", summand))

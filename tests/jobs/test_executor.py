@@ -66,12 +66,11 @@ def run_all(work, tasks, *, jobs, **more):
 
 def test_results_come_in_the_order_of_tasks_and_every_end_is_told(workers):
     tasks = list(range(N_TASKS))
+    squares = [i * i for i in tasks]
     for _ in range(2):
         told, items = [], []
-        assert workers.run_all(square, tasks, on_done=told.append, on_items=items.append) == [
-            i * i for i in tasks
-        ]
-        assert sorted(told) == [i * i for i in tasks]
+        assert workers.run_all(square, tasks, on_done=told.append, on_items=items.append) == squares
+        assert sorted(told) == squares
         assert items[-1] == 2 * N_TASKS and items == sorted(items), "they are counted anew in every round"
     assert workers.run_all(square, []) == []
 
@@ -162,9 +161,8 @@ def test_leaving_ends_the_workers_and_removes_their_semaphores(work, capfd):
     """This holds even if the process is killed that keeps track of the semaphores."""
     with suppress(DataError), Executor(2) as workers:
         found = [psutil.Process(number) for number in set(workers.run_all(own_process, [1, 2, 3, 4]))]
-        trackers = [
-            p for p in psutil.Process().children() if "loky.backend.resource_tracker" in str(p.cmdline())
-        ]
+        children = psutil.Process().children()
+        trackers = [p for p in children if "loky.backend.resource_tracker" in str(p.cmdline())]
         assert len(trackers) == 1
         trackers[0].kill()
         workers.run_all(work, [1, 2])

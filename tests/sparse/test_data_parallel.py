@@ -6,18 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from flyannot.sparse import data_parallel
+from flyannot.sparse import data_parallel as parallel
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.data_parallel import (
-    LearningPlan,
-    average_atoms,
-    begin_next_epoch,
-    draw_initial_state,
-    has_converged,
-    initial_shared_atoms,
-    learn_in_rounds,
-    plan_rounds,
-)
 from flyannot.sparse.fit import has_small_gain, random_patches
 from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions
 from flyannot.sparse.objective import objective
@@ -29,7 +19,7 @@ EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 
 
 def plan_of(n_parts=4, n_epochs=1, variant="quick", **more):
-    return LearningPlan(n_parts, n_epochs, LAM, SCCOptions(variant=variant), (7,), **more)
+    return parallel.LearningPlan(n_parts, n_epochs, LAM, SCCOptions(variant=variant), (7,), **more)
 
 
 def visited_part(start, X, options, *, visit_weight, rng):
@@ -37,8 +27,8 @@ def visited_part(start, X, options, *, visit_weight, rng):
 
 
 def learned(X, n_atoms, plan, run=map):
-    D, held = draw_initial_state(X, n_atoms, plan)
-    return list(learn_in_rounds(X, held, D, plan, run))
+    D, held = parallel.draw_initial_state(X, n_atoms, plan)
+    return list(parallel.learn_in_rounds(X, held, D, plan, run))
 
 
 def value_of(X, D):
@@ -67,7 +57,7 @@ def test_every_unit_is_visited_once_in_every_epoch_by_its_own_part(n_parts, long
     sizes = rng.integers(0, 400, 200)
     plan = plan_of(n_parts, longest=longest)
     for epoch in (0, 1):
-        rounds = plan_rounds(sizes, epoch * sizes.sum(), 10, epoch, plan)
+        rounds = parallel.plan_rounds(sizes, epoch * sizes.sum(), 10, epoch, plan)
         visited = np.concatenate([visit.units for visits in rounds for visit in visits])
         assert len(visited) == len(set(visited)) and set(visited) >= set(np.flatnonzero(sizes))
         for visits in rounds:
@@ -81,15 +71,14 @@ def test_every_unit_is_visited_once_in_every_epoch_by_its_own_part(n_parts, long
 
 def test_orders_differ_from_epoch_to_epoch_and_with_the_seed():
     sizes = np.full(100, 50)
-    orders = [
-        [visit.units.tolist() for visits in plan_rounds(sizes, 0, 10, epoch, plan) for visit in visits]
-        for epoch, plan in ((0, plan_of()), (1, plan_of()), (0, replace(plan_of(), key=(8,))))
-    ]
+    plans = (0, plan_of()), (1, plan_of()), (0, replace(plan_of(), key=(8,)))
+    planned = [parallel.plan_rounds(sizes, 0, 10, epoch, plan) for epoch, plan in plans]
+    orders = [[visit.units.tolist() for visits in rounds for visit in visits] for rounds in planned]
     assert orders[0] != orders[1] != orders[2] != orders[0]
 
 
 def test_parts_become_active_as_samples_have_been_seen_for_them_and_rounds_grow():
-    rounds = plan_rounds(np.full(100_000, 100), 0, 50, 0, plan_of(64))
+    rounds = parallel.plan_rounds(np.full(100_000, 100), 0, 50, 0, plan_of(64))
     seen, before = 0, 0
     for visits in rounds[:-5]:  # the last are of what is left
         assert len(visits) == max(1, min(64, seen // 3000)) or len(visits) == 64
@@ -107,9 +96,10 @@ def test_parts_become_active_as_samples_have_been_seen_for_them_and_rounds_grow(
 def test_one_part_in_one_round_is_the_sequential_learner_bit_for_bit(variant, X):
     options = SCCOptions(variant=variant)
     D = random_patches(X, 40, np.random.default_rng(1))
-    atoms = initial_shared_atoms(D, options)
+    atoms = parallel.initial_shared_atoms(D, options)
     found = visited_part(atoms, X, options, visit_weight=1.0, rng=np.random.default_rng([0, 0]))
-    atoms = begin_next_epoch(average_atoms(atoms, [found], [len(X)], options), options)
+    atoms = parallel.average_atoms(atoms, [found], [len(X)], options)
+    atoms = parallel.begin_next_epoch(atoms, options)
 
     learner = run(SCC(D, len(X), lam=LAM, variant=variant), X, 1)
     state = learner.state()
@@ -121,12 +111,12 @@ def test_one_part_in_one_round_is_the_sequential_learner_bit_for_bit(variant, X)
 def test_averaging_what_agrees_changes_nothing_and_sums_h(variant, rng):
     options = SCCOptions(variant=variant)
     D = unit_rows(rng.normal(size=(30, 12))).astype(np.float32)
-    start = initial_shared_atoms(D, options)
+    start = parallel.initial_shared_atoms(D, options)
     moved = unit_rows(rng.normal(size=(30, 12))).astype(np.float32)
     gained = rng.random((3, 30))
     reached = start._replace(D=moved, norm2=(moved**2).sum(1), moving=moved[: len(start.moving)])
     found = [reached._replace(h_now=h) for h in gained]
-    atoms = average_atoms(start, found, [10, 10, 30], options)
+    atoms = parallel.average_atoms(start, found, [10, 10, 30], options)
     assert np.abs(atoms.D - moved).max() < 1e-6
     assert np.allclose(atoms.h_now, gained[0] / 5 + gained[1] / 5 + gained[2] * 3 / 5)
     assert atoms.n_visits == 50
@@ -136,9 +126,9 @@ def test_an_atom_that_no_part_used_stays_and_one_that_a_single_part_used_is_its_
     D = unit_rows(rng.normal(size=(3, 12))).astype(np.float32)
     other = unit_rows(rng.normal(size=(3, 12))).astype(np.float32)
     gained = np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0])
-    start = initial_shared_atoms(D, QUICK)
+    start = parallel.initial_shared_atoms(D, QUICK)
     found = [start._replace(D=atoms, h_now=h, moving=atoms) for atoms, h in zip((other, D), gained)]
-    atoms = average_atoms(start, found, [5, 5], QUICK)
+    atoms = parallel.average_atoms(start, found, [5, 5], QUICK)
     assert (atoms.D[0] == D[0]).all()
     assert np.allclose(atoms.D[1], other[1], atol=1e-6)
     assert np.allclose(atoms.D[2], unit_rows((D + other)[2:])[0], atol=1e-6)
@@ -150,9 +140,7 @@ def test_an_atom_that_no_part_used_stays_and_one_that_a_single_part_used_is_its_
 @EVERY_VARIANT
 @pytest.mark.parametrize("n_parts", [1, 8, 32, 256])
 @pytest.mark.parametrize("longest", [50, 2**18])
-def test_any_number_of_parts_and_any_round_end_near_the_sequential_learner(
-    variant, n_parts, longest, X, sequential
-):
+def test_any_parts_in_any_rounds_end_near_the_sequential_learner(variant, n_parts, longest, X, sequential):
     plan = plan_of(n_parts, 2, variant, longest=longest)
     for progress in learned(X, 30, plan):
         D = progress.atoms.D
@@ -165,12 +153,12 @@ def test_any_number_of_parts_and_any_round_end_near_the_sequential_learner(
 def test_parts_that_all_pull_the_same_way_do_not_overshoot(X):
     """Give every part the same samples: the sum of their changes would move atoms many times too far."""
     same = X[:400]
-    atoms = initial_shared_atoms(random_patches(same, 15, np.random.default_rng(0)), QUICK)
+    atoms = parallel.initial_shared_atoms(random_patches(same, 15, np.random.default_rng(0)), QUICK)
     values = [value_of(same, atoms.D)]
     for i in range(8):
         rngs = [np.random.default_rng([i, part]) for part in range(64)]
         reached = [visited_part(atoms, same, QUICK, visit_weight=64.0, rng=rng) for rng in rngs]
-        atoms = average_atoms(atoms, reached, [len(same)] * 64, QUICK)
+        atoms = parallel.average_atoms(atoms, reached, [len(same)] * 64, QUICK)
         values.append(value_of(same, atoms.D))
     assert values[-1] < 0.8 * values[0] and max(values[1:]) < values[0]
     assert values[-1] < 1.01 * min(values)
@@ -202,10 +190,10 @@ class Watched:
 
 def test_held_out_samples_are_never_visited_and_all_others_once(X):
     watched = Watched(X)
-    D, held = draw_initial_state(watched, 20, plan_of(4))
+    D, held = parallel.draw_initial_state(watched, 20, plan_of(4))
     assert np.isin(watched.read[-1], held).sum() == 0 and len(watched.read[-1]) == 4 * 20
     watched.read.clear()
-    assert len(list(learn_in_rounds(watched, held, D, plan_of(4)))) > 1
+    assert len(list(parallel.learn_in_rounds(watched, held, D, plan_of(4)))) > 1
     evaluated, *visited = watched.read
     assert np.array_equal(evaluated, held) and len(held) == len(X) // 10
     assert np.array_equal(np.sort(np.concatenate([held, *visited])), np.arange(len(X)))
@@ -230,10 +218,7 @@ def test_learning_ends_where_twice_the_patches_gain_less_than_tol(X):
 
 @pytest.mark.parametrize("missing", [0, 1])
 def test_learning_may_end_once_its_atoms_have_seen_enough(missing):
-    n_seen = 3 * data_parallel._BEGUN_PER_ATOM - missing
-    records = [
-        SimpleNamespace(n_visits=n, epoch=1, objective=1.0, objective_stored=1.0)
-        for n in (n_seen, 2 * n_seen)
-    ]
+    n_seen = 3 * parallel._BEGUN_PER_ATOM - missing
+    records = [SimpleNamespace(n_visits=n, epoch=1, objective=1.0) for n in (n_seen, 2 * n_seen)]
     progress = SimpleNamespace(records=records, atoms=SimpleNamespace(D=np.eye(3), n_visits=2 * n_seen))
-    assert has_converged(progress, plan_of(tol=0.1)) == (not missing)
+    assert parallel.has_converged(progress, plan_of(tol=0.1)) == (not missing)

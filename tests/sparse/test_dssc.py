@@ -4,23 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from flyannot.sparse.learners.dssc import (
-    DSSC,
-    EPSILON,
-    SURROGATES,
-    TAU,
-    DSSCOptions,
-    gradient_weight,
-    step_fraction,
-)
+from flyannot.sparse.learners import dssc
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.twin_dssc import TwinDSSC
 
 LAM = 0.15
-each_surrogate = pytest.mark.parametrize("surrogate", SURROGATES)
 
 
-class Watched(DSSC):
+class Watched(dssc.DSSC):
     """DSSC that records what its processors were given."""
 
     def __init__(self, *args, **options):
@@ -36,7 +27,7 @@ class Watched(DSSC):
         super()._iterate(batch, *rest)
 
 
-@each_surrogate
+@pytest.mark.parametrize("surrogate", dssc.SURROGATES)
 @pytest.mark.parametrize(
     "options",
     [
@@ -56,14 +47,14 @@ def test_float64_equals_the_slow_twin(surrogate, options, rng):
     D[6] *= 0.5  # inside the ball
     options = {"batch_size": 7, "delay": 3.0, "surrogate": surrogate, **options}
     fast = run(Watched(D, len(X), lam=LAM, **options), 3 * X, 3)
-    chosen = DSSCOptions(**options)
+    chosen = dssc.DSSCOptions(**options)
     mean_square = 9 * (X**2).sum() / len(X)  # of the samples' norms
-    twin = TwinDSSC(D, len(X), LAM, surrogate=surrogate, tau=mean_square * TAU)
+    twin = TwinDSSC(D, len(X), LAM, surrogate=surrogate, tau=mean_square * dssc.TAU)
     edges = np.arange(chosen.n_blocks + 1) * len(D) // chosen.n_blocks
     for t, (batch, (_, rates)) in enumerate(zip(fast.batches, fast.seen)):
         mini_batches = np.split(batch.rows, batch.first[1:-1])
         blocks = [edges[[b, b + 1]] for b in batch.blocks]
-        rho, gamma = gradient_weight(t, chosen), step_fraction(t, chosen)
+        rho, gamma = dssc.gradient_weight(t, chosen), dssc.step_fraction(t, chosen)
         twin.iterate(3 * X, mini_batches, blocks, rho, gamma, rates.curvature)
     assert fast.n_iterations == len(fast.batches) >= 6
     assert_allclose(fast.D, twin.D, atol=1e-7)
@@ -75,20 +66,20 @@ def test_float64_equals_the_slow_twin(surrogate, options, rng):
 @pytest.mark.parametrize("delay", [1.0, 100.0])
 def test_schedules_meet_the_conditions_of_the_theorems(delay):
     """Use Cauchy's condensation: a falling series f converges exactly if the sum of 2^j f(2^j) does."""
-    options = DSSCOptions(delay=delay)
+    options = dssc.DSSCOptions(delay=delay)
     j = np.arange(20, 60)
     t = 2.0**j
-    rho, gamma = gradient_weight(t, options), step_fraction(t, options)
+    rho, gamma = dssc.gradient_weight(t, options), dssc.step_fraction(t, options)
     for diverging in (rho, gamma):
         assert (np.diff(t * diverging) > 0).all()
         assert diverging[-1] < 1e-5
     for converging in (rho**2, gamma**2, gamma**2 / rho):
         ratio = (t * converging)[1:] / (t * converging)[:-1]
-        assert (ratio < 2 ** (-1.5 * EPSILON)).all()
-    assert_allclose(np.log2(rho[-2] / rho[-1]), 0.5 + EPSILON, rtol=1e-4)
-    assert_allclose(np.log2(gamma[-2] / gamma[-1]), 0.75 + 1.5 * EPSILON, rtol=1e-4)
+        assert (ratio < 2 ** (-1.5 * dssc.EPSILON)).all()
+    assert_allclose(np.log2(rho[-2] / rho[-1]), 0.5 + dssc.EPSILON, rtol=1e-4)
+    assert_allclose(np.log2(gamma[-2] / gamma[-1]), 0.75 + 1.5 * dssc.EPSILON, rtol=1e-4)
     first = np.arange(1000)
-    for schedule in (gradient_weight(first, options), step_fraction(first, options)):
+    for schedule in (dssc.gradient_weight(first, options), dssc.step_fraction(first, options)):
         assert schedule[0] == 1 and (np.diff(schedule) < 0).all()
 
 
@@ -118,7 +109,7 @@ def test_what_is_counted_is_what_was_worked_on(rng):
     X, _ = planted(48, 30, 16, 3, rng)
     # 20 atoms in 4 blocks of 5, drawn two at a time; 6 iterations of 2 mini-batches of 4 samples.
     for surrogate, entries in (("exact", 20), ("proximal", 5)):
-        learner = DSSC(X[:20], 48, lam=LAM, n_blocks=4, n_processors=2, batch_size=4, surrogate=surrogate)
-        run(learner, X, 1)
+        options = {"n_blocks": 4, "n_processors": 2, "batch_size": 4, "surrogate": surrogate}
+        learner = run(dssc.DSSC(X[:20], 48, lam=LAM, **options), X, 1)
         assert learner.n_iterations == 6
         assert learner.n_features_processed == 6 * 2 * (5 * 16 + 4 * entries)

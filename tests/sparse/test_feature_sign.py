@@ -32,10 +32,8 @@ def feature_sign_path(x, D, lam, *, start=None, tol=1e-12, max_steps=10_000):
     The path ends when the gap is closed, when the search is stuck, or after `max_steps`.
     """
     x, D = np.asarray(x, np.float64), np.ascontiguousarray(D, np.float64)
-    scratch, path = (
-        make_scratch(len(D), len(D)),
-        [np.zeros(len(D)) if start is None else np.asarray(start, float)],
-    )
+    scratch = make_scratch(len(D), len(D))
+    path = [np.zeros(len(D)) if start is None else np.asarray(start, float)]
     gram, q0 = gram_matrix(D), D @ x
     for _ in range(max_steps):
         # A search of one step from the last code: it stops before the step where there is none to take.

@@ -119,10 +119,8 @@ def test_what_lies_behind_a_missing_value_changes_nothing(rng):
     X, known = with_missing(planted(40, 8, 30, 3, rng)[0], rng)
     D = unit_rows(rng.normal(size=(8, 30)))
     negative_nan = np.where(known, X, np.copysign(np.nan, -1.0))
-    learners = [
-        visit(MODL(D, 40, lam=LAM, batch_size=8, reduction=2), shown, np.arange(40))
-        for shown in (X, negative_nan)
-    ]
+    options = {"lam": LAM, "batch_size": 8, "reduction": 2}
+    learners = [visit(MODL(D, 40, **options), shown, np.arange(40)) for shown in (X, negative_nan)]
     assert learners[0].D.tobytes() == learners[1].D.tobytes()
     assert np.isfinite(learners[0].D).all()
 
@@ -141,19 +139,14 @@ def test_learning_from_incomplete_samples_is_evaluated_on_observed_entries(rng):
     assert record.objective <= record.objective_stored and 0 <= record.gap < 1e-5
 
 
-def completed(X, D, lam, tol=1e-4):
-    """Return X with every NaN replaced by its entry of z D, z the code of the sample's observed features."""
-    zeroed, observed = replace_missing(X)
-    Z = solve_observed_lasso(CODERS["cd"], zeroed, observed, np.ascontiguousarray(D.T), lam / D.shape[1], tol)
-    return np.where(observed, X, Z @ D)
-
-
 def test_completion_is_z_D_for_the_code_of_the_observed_features(rng):
     X, D = planted(12, 6, 20, 3, rng)
     shown, known = with_missing(X, rng)
     shown[4], known[4] = X[4], True
     shown[7], known[7] = np.nan, False
-    filled = completed(shown, D, LAM, tol=1e-14)
+    zeroed, observed = replace_missing(shown)
+    Z = solve_observed_lasso(CODERS["cd"], zeroed, observed, np.ascontiguousarray(D.T), LAM / 20, 1e-14)
+    filled = np.where(observed, shown, Z @ D)
     np.testing.assert_array_equal(filled[known], X[known])
     for x, there, row in zip(X, known, filled):
         z = slow_lasso(x[there], D[:, there], LAM * there.sum() / 20)

@@ -73,11 +73,8 @@ def test_the_small_solver_reaches_the_minimum_with_dependent_atoms(n_atoms, n_fe
 
     Their inverse is computed at once, unless one depends on others.
     """
-    x, D, small = (
-        rng.normal(size=n_features),
-        rng.normal(size=(n_atoms, n_features)),
-        SmallLassoSolver(n_features),
-    )
+    x, D = rng.normal(size=n_features), rng.normal(size=(n_atoms, n_features))
+    small = SmallLassoSolver(n_features)
     dependent = D.copy()
     dependent[1], dependent[2] = -2 * D[0], 0
     for lam, atoms in itertools.product((1.0, 0.1, 1e-4), (D, dependent)):

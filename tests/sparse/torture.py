@@ -145,11 +145,8 @@ def table(rows):
     for (coder, dtype), found in by_coder.items():
         n_missed, n_worse = (sum(row[key] for row in found) for key in ("n_missed", "n_above_zero"))
         cells = [coder, dtype, f"{len(found) * N_SAMPLES:,}", f"{n_missed:,}"]
-        cells += [
-            f"{max(row['largest_gap'] for row in found):.2g}",
-            n_worse,
-            f"{sum(row['seconds'] for row in found):.1f}",
-        ]
+        largest, seconds = (f([row[k] for row in found]) for f, k in ((max, "largest_gap"), (sum, "seconds")))
+        cells += [f"{largest:.2g}", n_worse, f"{seconds:.1f}"]
         yield f"| {' | '.join(map(str, cells))} |"
 
 

@@ -148,9 +148,8 @@ def test_scores_are_those_of_what_is_observed(known):
     result = score_terms({"4-6": outcome})
     for j, row in enumerate(result["terms"]):
         mine = observed[:, j]
-        expected = evaluate_term(
-            outcome.values[mine, j], outcome.yes[mine, j], Y[mine, j], outcome.folds[mine]
-        )
+        values, yes = (matrix[mine, j] for matrix in (outcome.values, outcome.yes))
+        expected = evaluate_term(values, yes, Y[mine, j], outcome.folds[mine])
         assert {name: row[name] for name in expected} == expected
         assert (row["n_groups"], row["n_positive"]) == (mine.sum(), Y[mine, j].sum())
     truth = np.where(observed, outcome.truth, ~outcome.truth)

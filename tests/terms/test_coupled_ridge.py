@@ -30,10 +30,6 @@ def fitted(X, Y, genes, rng):
     return CoupledRidge.fit(X, Y, genes, rng=rng, options=FitOptions(), observed=np.ones(Y.shape, bool))
 
 
-def centred_products(X):
-    return inner_products(X, mean=X.mean(axis=0))
-
-
 def plain_ridge(X, Y, alpha):
     """Return weights and intercept by the definition, in the space of the features."""
     centred, level = X - X.mean(axis=0), Y.mean(axis=0)
@@ -45,7 +41,8 @@ def plain_ridge(X, Y, alpha):
 
 def test_held_out_values_are_those_of_ridge_regressions_without_the_fold(learnable):
     (X, Y, _), folds = learnable, np.arange(90) % 3
-    found = _held_out_values(centred_products(X), Y.astype(float), folds, ALPHAS, np.ones_like(Y, bool))
+    products = inner_products(X, mean=X.mean(axis=0))
+    found = _held_out_values(products, Y.astype(float), folds, ALPHAS, np.ones_like(Y, bool))
     for fold in range(3):
         out = folds == fold
         for alpha, values in zip(ALPHAS, found):
@@ -94,9 +91,8 @@ def test_a_value_is_mixed_with_what_the_covariances_with_the_terms_say(rng, shar
     H = truth + rng.normal(size=truth.shape)
     C = np.array([[np.cov(h, t)[0, 1] for t in truth.T.astype(float)] for h in H.T])
     said = H @ C / (H @ C).std(axis=0)
-    np.testing.assert_allclose(
-        H @ _mixing(H, truth, share, np.ones_like(truth, bool)), (1 - share) * H + share * said, atol=1e-10
-    )
+    mixed = H @ _mixing(H, truth, share, np.ones_like(truth, bool))
+    np.testing.assert_allclose(mixed, (1 - share) * H + share * said, atol=1e-10)
 
 
 def test_a_term_of_constant_value_stays_finite(rng):

@@ -33,16 +33,12 @@ def counted_auc(values, truth, folds):
     return sum(ordered) / len(ordered)
 
 
-def tied_values(rng, n=60):
-    """Return values with many ties, truth and folds."""
-    return rng.integers(0, 9, n) / 4, rng.random(n) < 0.3, rng.integers(0, 4, n)
-
-
 def test_auc_is_the_counted_fraction_of_pairs_and_equals_scikit_learns(rng):
     from sklearn.metrics import roc_auc_score
 
     for _ in range(20):
-        values, truth, folds = tied_values(rng)
+        values, truth = rng.integers(0, 9, 60) / 4, rng.random(60) < 0.3  # with many ties
+        folds = rng.integers(0, 4, 60)
         expected = counted_auc(values, truth, folds)
         assert auc(values, truth, folds) == pytest.approx(expected, abs=1e-14)
         assert auc(values, truth) == pytest.approx(roc_auc_score(truth, values), abs=1e-14)

@@ -29,11 +29,8 @@ def genes_of(n):
 
 def slow_distance(a, gene, sketch, genes):
     """Return one minus the largest cosine to an image of another gene, in float64."""
-    cosines = [
-        float(a @ b) / np.sqrt(float(a @ a) * float(b @ b))
-        for b, other in zip(sketch.astype(float), genes)
-        if other != gene
-    ]
+    others = (b for b, other in zip(sketch.astype(float), genes) if other != gene)
+    cosines = [float(a @ b) / np.sqrt(float(a @ a) * float(b @ b)) for b in others]
     return 1 - max(cosines, default=0)
 
 
@@ -52,10 +49,8 @@ def test_the_rank_is_that_of_a_slow_twin_which_leaves_out_the_images_own_gene(rn
 def test_angles_of_sketches_are_nearly_those_of_the_roots_of_features(rng):
     X = images_of(rng, 20)
     signed = X * rng.choice([-1, 1], X.shape[1])
-    of_roots, of_sketches = (
-        a @ a.T / np.outer(*2 * [np.linalg.norm(a, axis=1)])
-        for a in (np.sqrt(X), compute_sketches(X).astype(float))
-    )
+    vectors = np.sqrt(X), compute_sketches(X).astype(float)
+    of_roots, of_sketches = (a @ a.T / np.outer(*2 * [np.linalg.norm(a, axis=1)]) for a in vectors)
     assert np.abs(of_roots - of_sketches).max() < 0.1 and np.ptp(of_roots) > 0.1
     assert (compute_sketches(3 * X) == compute_sketches(X)).all(), "how bright an image is does not count"
     assert (compute_sketches(-signed) == -compute_sketches(signed)).all()
