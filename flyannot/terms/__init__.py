@@ -13,11 +13,13 @@ thresholds and probabilities for all classifiers, from the out-of-fold values.
 
 from flyannot.base.registry import Registry
 
+_HERE = "flyannot.terms"
+
 CLASSIFIERS = Registry(
     "classifier",
     {
-        "svm": "flyannot.terms.linear_svm:LinearSvm",
-        "coupled-ridge": "flyannot.terms.coupled_ridge:CoupledRidge",
-        "ridge": "flyannot.terms.ridge:Ridge",
+        "svm": f"{_HERE}.linear_svm:LinearSvm",
+        "coupled-ridge": f"{_HERE}.coupled_ridge:CoupledRidge",
+        "ridge": f"{_HERE}.ridge:Ridge",
     },
 )

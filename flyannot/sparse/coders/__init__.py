@@ -59,12 +59,14 @@ ConvergenceWarning
 from flyannot.base.errors import FlyannotError
 from flyannot.base.registry import Registry
 
+_HERE = "flyannot.sparse.coders"
+
 CODERS = Registry(
     "coder",
     {
-        "cd": "flyannot.sparse.coders.cd:encode",
-        "feature-sign": "flyannot.sparse.coders.feature_sign:encode",
-        "siso": "flyannot.sparse.coders.siso:encode",
+        "cd": f"{_HERE}.cd:encode",
+        "feature-sign": f"{_HERE}.feature_sign:encode",
+        "siso": f"{_HERE}.siso:encode",
     },
 )
 

@@ -27,14 +27,16 @@ class `Learner` implements `end_epoch`, `codes` and the state, from the names of
 from flyannot.base.errors import InputError
 from flyannot.base.registry import Registry
 
+_HERE = "flyannot.sparse.learners"
+
 LEARNERS = Registry(
     "learner",
     {
-        "scc": "flyannot.sparse.learners.scc:SCC",
-        "ol": "flyannot.sparse.learners.ol:OnlineDictionaryLearner",
-        "modl": "flyannot.sparse.learners.modl:MODL",
-        "lagrange-dual": "flyannot.sparse.learners.lagrange_dual:LagrangeDual",
-        "dssc": "flyannot.sparse.learners.dssc:DSSC",
+        "scc": f"{_HERE}.scc:SCC",
+        "ol": f"{_HERE}.ol:OnlineDictionaryLearner",
+        "modl": f"{_HERE}.modl:MODL",
+        "lagrange-dual": f"{_HERE}.lagrange_dual:LagrangeDual",
+        "dssc": f"{_HERE}.dssc:DSSC",
     },
 )
 
