@@ -342,15 +342,15 @@ def finished(view, path):
 
 
 def test_a_gene_is_finished_by_a_key_and_opened_again(view, tmp_path):
-    """Terms that are shown and open are rejected; a later verdict on the gene has the mark, too."""
+    """Open terms that are shown are rejected unless curated; a later verdict on the gene has the mark."""
+    view.locator("#gene button.more").click()
     press(view, "midgut", "accept")
     view.keyboard.press("f")
-    assert "2 open terms rejected; Dl is finished" in view.inner_text("#review-said")
-    rest = {"pole cell": ("reject", "yes"), "'=odd, term": ("reject", "yes")}
-    assert finished(view, tmp_path) == {"midgut": ("accept", "yes"), **rest}
+    assert "1 open term rejected; Dl is finished" in view.inner_text("#review-said")
+    assert finished(view, tmp_path) == {"midgut": ("accept", "yes"), "gap": ("reject", "yes")}
     button = view.locator("button.finish")
     assert button.get_attribute("aria-pressed") == "true"
-    assert "3 of 3 reviewed, finished" in view.locator(LINES).first.inner_text()
+    assert "1 of 3 reviewed, finished" in view.locator(LINES).first.inner_text()
     press(view, "pole cell", "accept")
     assert finished(view, tmp_path)["pole cell"] == ("accept", "yes")
     reload(view)
@@ -358,6 +358,17 @@ def test_a_gene_is_finished_by_a_key_and_opened_again(view, tmp_path):
     assert {mark for _, mark in finished(view, tmp_path).values()} == {""}
     view.click("#undo")
     assert {mark for _, mark in finished(view, tmp_path).values()} == {"yes"} and not violations(view)
+
+
+def test_finishing_a_gene_keeps_the_verdicts_of_others(view, tmp_path):
+    """Without any own verdict, the first open term is rejected to carry the mark."""
+    for name in ("pole cell", "midgut", "=odd, term"):
+        press(view, name, "accept")
+    review_as(view, "ben")
+    view.locator("button.finish").click()
+    rows = rows_of_csv(downloaded(view, tmp_path / "c"))
+    said = {row["term"]: (row["verdict"], row["curator"]) for row in rows}
+    assert said.pop("gap") == ("reject", "ben") and set(said.values()) == {("accept", "anna")}
 
 
 def test_a_term_that_the_eye_adds_finishes_the_gene_once_no_shown_term_is_open(view, tmp_path):

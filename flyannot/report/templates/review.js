@@ -154,6 +154,7 @@ const Review = (() => {
   const withMark = (keys, finished) =>
     keys.map((key) => [key, rowsOfKey(key).map((one) => (one === mineOf(key) ? { ...one, finished } : one))]);
   // Finish a gene, or open it again. Terms that are shown and open are rejected; all others are a no, too.
+  // Terms that curators gave, in a table or on this page, stay.
   function finish(section) {
     const group = groupOf(section);
     readShelf();
@@ -162,9 +163,9 @@ const Review = (() => {
       change(withMark(keys, ""));
       return tell(geneNameOf(group) + " is not finished", false);
     }
-    const rows = Array.from(section.querySelectorAll("tr[data-term]"));
-    const isOpen = (row) => !verdicts.has(keyOfTerm(group, row.dataset.term));
-    const shown = rows.filter((row) => !row.hidden && isOpen(row));
+    const isOpen = ({ dataset }) => !dataset.curated && !verdicts.has(keyOfTerm(group, dataset.term));
+    const rows = Array.from(section.querySelectorAll("tr[data-term]")).filter(isOpen);
+    const shown = rows.filter((row) => !row.hidden);
     const open = shown.length || keys.length ? shown : rows.slice(0, 1);
     if (!open.length && !keys.length) return say("There is no term to finish.");
     const more = { finished: "yes", with: open.length ? String(open.length) : "" };
@@ -334,7 +335,7 @@ const Review = (() => {
       others.addEventListener("click", () => rejectOthers(section));
       form.append(others);
     } else {
-      const title = "All terms that you did not accept are a no (f)";
+      const title = "All terms that you did not accept are a no, except curated ones (f)";
       const button = make("button", { type: "button", class: "finish", title }, "Finished");
       button.setAttribute("aria-pressed", String(isFinished(group)));
       button.addEventListener("click", () => finish(section));
