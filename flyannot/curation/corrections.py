@@ -363,9 +363,9 @@ def apply_corrections(annotations, corrections, table, known=()):
     known_only = defaultdict(set)
     reviewed = defaultdict(set)
     chances = defaultdict(dict)
-    finished = {(ids[c.gene, c.fbgn], c.stage_range) for c in corrections if c.finished.casefold() == "yes"}
     # A gene may be named in two ways, and is one gene here.
     by_gene = settle_verdicts(replace(c, fbgn=ids[c.gene, c.fbgn]) for c in corrections)
+    finished = {row.key[:2] for s in by_gene.values() for row in s.rows if row.finished.casefold() == "yes"}
     for (*gene_and_stage, term), settled in by_gene.items():
         correction = settled.correction
         key = tuple(gene_and_stage)

@@ -76,6 +76,8 @@ def test_terms_weigh_one_in_a_gene_judged_whole_and_the_inverse_chance_if_they_w
     found, unknown, changes = weights(drawn[0], marked)
     assert found == [1, 1, 1] and not unknown and not changes["of_new_genes"]
     assert weights(drawn[0], marked, unsure)[1] == {"brain primordium"}
+    later = replace(marked, finished="", date="2999-01-01")
+    assert weights(drawn[0], marked, later)[0] == [4, 0, 0], "a row that a later one replaces has no effect"
 
 
 DATES = "2026-01-30, 2026-01-30T10:00, 30.01.2026, 30.1.26, 1/30/2026, 30/1/26, 30-Jan-2026, 30. jan. 26"
