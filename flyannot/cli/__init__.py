@@ -15,7 +15,7 @@ from flyannot.pipeline.chain import STEPS
 COMMANDS: dict = {
     "Start": {
         "run": ("run", "Run all steps, from images to a report."),
-        "status": ("status", "Show which steps of a run are done, outdated or interrupted."),
+        "status": ("status", "Show which steps of a run are done, outdated or begun."),
         "workflow": ("workflow", "Write a run as a Snakemake workflow, also for SLURM."),
         "synthesize": ("synthesize", "Make synthetic embryos with known terms, to try flyannot."),
         "info": ("info", "Show versions, processor, folders and optional packages."),

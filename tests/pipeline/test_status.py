@@ -151,7 +151,7 @@ def test_parts_so_far_are_counted(status, of_run, parts):
     assert status()["extract"]["why"] == f"{N_IMAGES} images"
     parts[0].unlink()
     found = status()["extract"]
-    assert (found["state"], found["why"]) == ("interrupted", "66 images")
+    assert (found["state"], found["why"]) == ("begun", "66 images")
     parts[1].unlink()
     assert status()["extract"]["state"] == "waiting"
 

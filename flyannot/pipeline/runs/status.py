@@ -29,7 +29,7 @@ class StepStatus:
     Attributes
     ----------
     step : its name
-    state : "done", "outdated", "damaged", "interrupted" (some parts of the output exist; the next run uses
+    state : "done", "outdated", "damaged", "begun" (some parts of the output exist; the next run uses
         them) or "waiting" (nothing of the output exists)
     why : why the step is outdated or damaged, how much is in the parts, or how many images were skipped
     """
@@ -81,7 +81,7 @@ def _examine_file(plan, step, request, digests, is_done):
         parts = [part for part in map(read_summary, sorted(parts_folder(path).glob("*.part.h5"))) if part]
         n_images, n_epochs = (sum(getattr(part, n) for part in parts) for n in ("n_images", "n_epochs"))
         how_much = f"{n_images:,} images" if n_images else f"{n_epochs:,} epochs" if n_epochs else ""
-        return "interrupted" if how_much else "waiting", how_much
+        return "begun" if how_much else "waiting", how_much
     changes = _list_changes(plan, step, request, made.header, digests)
     changes = changes or _list_image_changes(plan, step, request, made)
     digests[step.role] = made.header.digest
