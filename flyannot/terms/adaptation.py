@@ -138,8 +138,7 @@ def compare_answers(before, after, weights, genes):
     """
     known = slice(weights.shape[1])
     if not weights.any():
-        what = "no new gene is finished, so no gain can be shown"
-        return False, f"{what}: the model keeps its answers"
+        return False, "no new gene is finished, so no gain can be shown: the model keeps its answers"
     rows = np.flatnonzero(weights.any(axis=1))
     weights = weights[rows]
     truth = before.truth[rows, known]
@@ -158,8 +157,8 @@ def compare_answers(before, after, weights, genes):
     low, high = bootstrap_interval((f1[1] - f1[0])[1:])
     number = pluralise(len({genes[g] for g in rows}), "gene")
     return is_gain, (
-        f"verdicts on {number}: F1 {f1[0][0]:.3f} -> {f1[1][0]:.3f} ({low:+.3f} to {high:+.3f}), log loss of "
-        f"a gene {-gains.mean():+.2f} (standard error {error:.2f}): "
+        f"verdicts on {number}: F1 {f1[0][0]:.3f} -> {f1[1][0]:.3f} (95% interval {low:+.3f} to {high:+.3f})"
+        f", log loss of a gene {-gains.mean():+.2f} (less is better; standard error {error:.2f}): "
         f"the model {'is adapted' if is_gain else 'keeps its answers'}"
     )
 

@@ -88,7 +88,7 @@ def test_a_gain_is_measured_on_terms_that_were_not_chosen_by_the_inverse_of_thei
         compare_answers(before, after, weights, genes) for weights in (np.ones(truth.shape), is_drawn / 0.2)
     )
     assert yes and also and whole.endswith("the model is adapted")
-    assert whole.startswith("verdicts on 600 genes: F1 0.000 -> 1.000 (+1.000 to +1.000)")
+    assert whole.startswith("verdicts on 600 genes: F1 0.000 -> 1.000 (95% interval +1.000 to +1.000)")
     numbers = [re.search(r"gene ([-+.0-9]+) .*error ([.0-9]+)", text).groups() for text in (whole, drawn)]
     (gain, _), (estimate, error) = np.array(numbers, float)
     assert abs(estimate - gain) < 4 * error
