@@ -106,7 +106,6 @@ def _next_command(folder, fates, annotations):
     from flyannot.files.hdf5.supplied import find_supplied_model
 
     named = quote(str(folder))
-    model = None if annotations else find_supplied_model({fate.stage_range for fate in fates})
-    if model:
+    if not annotations and (model := find_supplied_model({fate.stage_range for fate in fates})):
         return f"flyannot annotate {model.stem} {named} -o terms.h5 --page"
     return f"flyannot run --data-set {named} --output results"

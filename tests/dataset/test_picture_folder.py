@@ -115,7 +115,11 @@ def test_the_same_picture_under_two_genes_is_warned():
     columns = {"image": names, "gene": genes, "fbgn": [""] * 6, "picture_digest": digests}
     fates = judge_repeated([PictureFate(name) for name in names], [columns])
     assert [fate.image for fate in fates if fate.fate == "warned"] == ["a.png", "b.png", "c.png"]
-    assert "a.png; b.png; c.png" in fates[1].reason
+    assert fates[1].reason.endswith(": c.png; b.png; a.png")
+    many = {name: [cell] * 5000 for name, cell in [("gene", "Dl"), ("fbgn", ""), ("picture_digest", "1")]}
+    many |= {"image": [f"{i}" for i in range(5000)], "gene": ["Dl"] * 4999 + ["twi"]}
+    fates = judge_repeated([PictureFate(name) for name in many["image"]], [many])
+    assert fates[0].reason.endswith(": 4998; 4999; 0; 1; 2; 3; ...")
 
 
 @pytest.fixture

@@ -72,7 +72,9 @@ def test_every_picture_has_one_fate_with_its_reason_and_the_counts_add_up(fates,
     counts = next(line for line in said.err.splitlines() if line.startswith("42 pictures: "))
     assert sum(int(part.split()[0]) for part in counts[13:].split(", ")) == 42
     assert 'column "gene": empty (3)' in said.err and "view dorsal is not selected (4)" in said.err
-    assert "wrong0.png: refused: images.csv, line 23, column" in Path("t.html").read_text(encoding="utf-8")
+    page = Path("t.html").read_text(encoding="utf-8")
+    assert "refused: images.csv, line 23, column" in page and ": wrong0.png</li>" in page
+    assert page.count("it is not of stage range 4-6") == 1, "a reason is given once"
     reasons = {row["image"]: row["reason"] for row in rows}
     assert reasons["late0.png"] == "it is not of stage range 4-6"
     assert "lines 31 and 32" in reasons["wrong8.png"] and "twin1.png" in reasons["twin0.png"]

@@ -170,6 +170,8 @@ def test_check_says_what_pictures_without_a_stage_range_look_like(has_table, pho
     for image in photographs[:2]:
         (folder / f"{image.stage_range}.bmp").write_bytes(Path(image.file).read_bytes())
     (folder / "broken.bmp").write_bytes(b"BM")
+    down = Path(photographs[0].file).with_name("insitu18867_s.bmp")
+    (folder / "down.bmp").write_bytes(down.read_bytes())
     if has_table:
         rows = [{"image": path.name, "gene": "x", "stage_range": "?"} for path in sorted(folder.iterdir())]
         write_images_csv(folder / "images.csv", rows)
@@ -178,6 +180,7 @@ def test_check_says_what_pictures_without_a_stage_range_look_like(has_table, pho
     for image in photographs[:2]:
         assert f"{image.stage_range}.bmp: {said}looks like {image.stage_range}" in listed
     assert "broken.bmp: not read: " in listed and "another stage range" not in listed
+    assert has_table or "  warned: dorsal side down? (1)\n" in listed, "a guess is no warning"
 
 
 def test_synthetic_pictures_are_not_rated(chain, flyannot, monkeypatch, tmp_path):

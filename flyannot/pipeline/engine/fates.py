@@ -14,9 +14,9 @@ from flyannot.images.address import file_name_part
 from flyannot.images.quality import DORSAL_DOWN, POSTERIOR_LEFT, SEVERAL_EMBRYOS
 
 NAME = "pictures.csv"
-_MOST_REASONS = 6  # that a summary names for each fate
+_MOST_REASONS = 6  # that a summary names for each fate, or pictures that a warning names
 _LINES = re.compile(r"^.*?, lines? [\d and]+[,:] ")  # the place of a fault in a table
-_TURN = "if so, write how to turn it in the column turned of images.csv"
+_TURN = "if it lies wrong, write how to turn it in the column turned of images.csv"
 _REPEATED = "the same picture has another gene"
 _ADVICE = {POSTERIOR_LEFT: _TURN, DORSAL_DOWN: _TURN, SEVERAL_EMBRYOS: CROP, _REPEATED: "keep the right one"}
 
@@ -109,8 +109,10 @@ def judge_repeated(fates, several):
             of_picture[digest, plane][name] = fbgn or gene or name
     others = {}
     for genes in of_picture.values():
-        if len(set(genes.values())) > 1:
-            others |= dict.fromkeys(genes, QualityWarning(_REPEATED, "; ".join(genes)))
+        if len(set(genes.values())) > 1:  # one picture of each gene is named first
+            names = [*dict.fromkeys([*{gene: name for name, gene in genes.items()}.values(), *genes])]
+            some = names[:_MOST_REASONS] + ["..."] * (len(names) > _MOST_REASONS)
+            others |= dict.fromkeys(genes, QualityWarning(_REPEATED, "; ".join(some)))
     for i, fate in enumerate(fates):
         if fate.image in others and fate.fate in (USED, WARNED):
             fates[i] = judge_warnings(fate, [*parse_warnings(fate.reason), others[fate.image]])

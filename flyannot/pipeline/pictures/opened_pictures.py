@@ -291,6 +291,7 @@ def check_picture(image, *, is_in_table):
         looks = f"looks like {guess}" if guess else "stage range cannot be guessed"
         if is_in_table:
             return fate._replace(fate=REFUSED, reason=NO_STAGE_RANGE, advice=f"{FILL_IN} ({looks})"), digest
-        return fate._replace(stage_range=guess, reason=", ".join(filter(None, (looks, fate.reason)))), digest
+        said = {"advice": f"{fate.advice}; {looks}"} if fate.reason else {"reason": looks}
+        return fate._replace(stage_range=guess, **said), digest
     except FlyannotError as error:
         return fate_of_error(image, error), digest
