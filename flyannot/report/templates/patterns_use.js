@@ -22,10 +22,14 @@ const MapUse = (() => {
       onMap.atlas.statuses.filter((one) => one === status).length,
     ]).filter(([, number]) => number);
     byId("patterns-legend").replaceChildren(
-      ...counts.flatMap(([status, number]) => [
-        swatch(status),
-        make("span", {}, number.toLocaleString("en") + " " + (words[status] || status)),
-      ]),
+      ...counts.map(([status, number]) =>
+        make(
+          "span",
+          { class: "together" },
+          swatch(status),
+          " " + number.toLocaleString("en") + " " + (words[status] || status),
+        ),
+      ),
       make(
         "span",
         { class: "quiet" },
