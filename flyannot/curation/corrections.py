@@ -302,8 +302,7 @@ _CONFLICTS = {
 def describe_changes(changes):
     """Describe the changes of `apply_corrections`: a line with counts, and a line for each conflict."""
     n = sum(len(changes[kind]) for kind in (*_COUNTED, "confirmed", "older", "contested"))
-    counted = ((changes[kind], word) for kind, word in _COUNTED.items())
-    parts = [f"{len(some)} {word}{_list_terms(some)}" for some, word in counted if some]
+    parts = [f"{len(changes[k])} {w}{_list_terms(changes[k])}" for k, w in _COUNTED.items() if changes[k]]
     parts += [f"{len(changes['confirmed'])} as before"] if changes["confirmed"] else []
     lines = [f"{pluralise(n, 'reviewed term')}: {', '.join(parts) or 'nothing changed'}"]
     if n_genes := len({correction.key[:2] for correction in changes["of_new_genes"]}):
@@ -398,8 +397,7 @@ def apply_corrections(annotations, corrections, table, known=()):
         {key: frozenset(of_gene) for key, of_gene in sets.items()}
         for sets in (terms, unsure, known_only, reviewed)
     )
-    corrected = Annotations(frozen, symbols, annotations.dates, *others)
-    return replace(corrected, chances=dict(chances)), changes
+    return Annotations(frozen, symbols, annotations.dates, *others, dict(chances)), changes
 
 
 def _latest_days(dates, table):

@@ -23,7 +23,7 @@ from flyannot.pipeline.models.encoding import build_encoder
 from flyannot.pipeline.pictures.opened_pictures import PictureUse, read_rows
 from flyannot.pipeline.runs.learned_tables import choose_terms
 
-COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
+COLUMNS = ("query", "stage_range", "rank", "gene", "fbgn", "image", "view", "similarity", "of", "terms")
 
 
 def rank_similar(index, texts, options, *, stage_ranges=()):
@@ -100,8 +100,10 @@ def _rows(result, index):
     found = [("gene", rank, *row) for rank, (_, *row) in enumerate(result.genes, 1)]
     found += [("image", rank, *row) for rank, row in enumerate(result.images, 1)]
     for what, rank, number, similarity in found:
-        names = (columns[name][number] for name in ("gene", "fbgn", "image", "view"))
-        yield result.query.text, s, what, str(rank), *names, f"{similarity:.4f}"
+        gene, fbgn, *names = (columns[name][number] for name in ("gene", "fbgn", "image", "view"))
+        terms = index.annotations.terms_of(gene, s, fbgn) if index.annotations else ()
+        more = f"{similarity:.4f}", what, "; ".join(sorted(terms or ()))
+        yield result.query.text, s, str(rank), gene, fbgn, *names, *more
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,10 @@ class SimilarityIndex:
         asked = [*lacks, *has]
         if not asked:
             return []
-        known = {term for terms in self._annotations.terms_by_gene.values() for term in terms}
+        if self.annotations is None:
+            fix = "name the data set folder: --data-set FOLDER"
+            raise InputError(f"there are no curated terms beside {self.stored.path}", fix=fix)
+        known = {term for terms in self.annotations.terms_by_gene.values() for term in terms}
         for term in asked:
             if term not in known:
                 raise InputError(
@@ -230,22 +235,17 @@ class SimilarityIndex:
         groups = self.groups[stage_range]
         others = []
         for g, (gene, fbgn) in enumerate(zip(groups.gene, groups.fbgn)):
-            terms = self._annotations.terms_of(gene, stage_range, fbgn)
-            is_open = terms is None or self._annotations.unknown_terms(gene, stage_range, asked, fbgn)
+            terms = self.annotations.terms_of(gene, stage_range, fbgn)
+            is_open = terms is None or self.annotations.unknown_terms(gene, stage_range, asked, fbgn)
             if is_open or not terms.issuperset(has) or not terms.isdisjoint(lacks):
                 others.append(g)
         return others
 
     @cached_property
-    def _annotations(self):
-        """The curated terms of the named data set; otherwise those that the run learned from."""
+    def annotations(self):
+        """The curated terms of the named data set; otherwise those that the run learned from, or None."""
         curated = choose_terms(self.stored.path.absolute().parent, self._curated)
-        if not (self._curated or curated.has_tables):
-            raise InputError(
-                f"there are no curated terms beside {self.stored.path}",
-                fix="name the data set folder: --data-set FOLDER",
-            )
-        return curated.annotations
+        return curated.annotations if curated.has_tables else None
 
 
 def read_image_index(stored, stage_range, groups):

@@ -35,11 +35,14 @@ def image(chain):
 
 
 def test_an_image_finds_others_of_its_stage_range_and_never_itself(asked, chain, image):
-    rows = asked(image.name, more="--top 5")
+    rows = asked(image.name, more=f"--top 5 --data-set {chain.embryos}")
     assert list(rows[0]) == list(COLUMNS)
     assert {row["stage_range"] for row in rows} == {"4-6"}
     assert [row["rank"] for row in rows] == ["1", "2", "3", "4", "5"] * 2
     of_genes, of_images = rows[:5], rows[5:]
+    curated = read_annotations(chain.embryos)
+    given = [curated.terms_of(row["gene"], "4-6", row["fbgn"]) or () for row in rows]
+    assert any(given) and [row["terms"] for row in rows] == ["; ".join(sorted(terms)) for terms in given]
     assert image.gene not in {row["gene"] for row in of_genes}
     assert image.name not in {row["image"] for row in of_images}
     for found in (of_genes, of_images):
@@ -54,7 +57,7 @@ def test_the_similarity_in_the_table_is_that_of_the_features(asked, chain, image
     found = build_image_index(lambda: [features], group_images(columns))
     values = found.images @ found.images[columns["image"].index(image.name)]
     for row in rows:
-        if row["found"] == "image":
+        if row["of"] == "image":
             assert float(row["similarity"]) == pytest.approx(
                 values[columns["image"].index(row["image"])], abs=1e-3
             )
@@ -70,7 +73,7 @@ def test_a_picture_is_recognised_wherever_it_lies(asked, image, tmp_path):
     for compress_level in (3, 9):  # other bytes: a new picture
         Picture.open(image.file).save(tmp_path / "new.png", compress_level=compress_level)
         best = next(
-            row for row in asked(tmp_path / "new.png", more="--stage-range 4-6") if row["found"] == "image"
+            row for row in asked(tmp_path / "new.png", more="--stage-range 4-6") if row["of"] == "image"
         )
         assert best["image"] == image.name and float(best["similarity"]) > 0.999
     copy = shutil.copy(image.file, tmp_path / "copy.png")  # the same bytes: this image of the file
@@ -79,15 +82,13 @@ def test_a_picture_is_recognised_wherever_it_lies(asked, image, tmp_path):
 
 def test_genes_are_listed_that_certainly_lack_or_have_a_term(asked, chain, image):
     curated = read_annotations(chain.embryos)
-    everyone = [
-        row for row in asked(image.gene, more="--stage-range 4-6 --top 1000") if row["found"] == "gene"
-    ]
+    everyone = [row for row in asked(image.gene, more="--stage-range 4-6 --top 1000") if row["of"] == "gene"]
     terms_of = {row["gene"]: curated.terms_of(row["gene"], "4-6", row["fbgn"]) for row in everyone}
     term = min(curated.counts("4-6"))
     for option, is_given in (("has", True), ("lacks", False)):
         more = f'--stage-range 4-6 --top 1000 --data-set {chain.embryos} --{option} "{term}"'
         rows = asked(image.gene, more=more)
-        listed = [row["gene"] for row in rows if row["found"] == "gene"]
+        listed = [row["gene"] for row in rows if row["of"] == "gene"]
         wanted = [gene for gene, own in terms_of.items() if own is not None and (term in own) == is_given]
         assert listed == wanted != []
-        assert {row["gene"] for row in rows if row["found"] == "image"} <= {*wanted, image.gene}
+        assert {row["gene"] for row in rows if row["of"] == "image"} <= {*wanted, image.gene}
