@@ -393,11 +393,12 @@ def apply_corrections(annotations, corrections, table, known=()):
     for (gene, _), gene_id in ids.items():
         if gene_id not in known_ids:
             symbols.setdefault(gene, set()).add(gene_id)
-    frozen, *others = (
-        {key: frozenset(of_gene) for key, of_gene in sets.items()}
-        for sets in (terms, unsure, known_only, reviewed)
-    )
-    return Annotations(frozen, symbols, annotations.dates, *others, dict(chances)), changes
+    sets = {"terms_by_gene": terms, "unsure": unsure, "known_only": known_only, "reviewed": reviewed}
+    frozen: dict = {
+        name: {key: frozenset(of_gene) for key, of_gene in some.items()} for name, some in sets.items()
+    }
+    more = {"genes_by_symbol": symbols, "dates": annotations.dates, "chances": dict(chances)}
+    return Annotations(**frozen, **more), changes
 
 
 def _latest_days(dates, table):
