@@ -222,10 +222,10 @@ class SimilarityIndex:
         asked = [*lacks, *has]
         if not asked:
             return []
-        if self.annotations is None:
+        if (annotations := (self._curated or self).annotations) is None:
             fix = "name the data set folder: --data-set FOLDER"
             raise InputError(f"there are no curated terms beside {self.stored.path}", fix=fix)
-        known = {term for terms in self.annotations.terms_by_gene.values() for term in terms}
+        known = {term for terms in annotations.terms_by_gene.values() for term in terms}
         for term in asked:
             if term not in known:
                 raise InputError(
@@ -235,8 +235,8 @@ class SimilarityIndex:
         groups = self.groups[stage_range]
         others = []
         for g, (gene, fbgn) in enumerate(zip(groups.gene, groups.fbgn)):
-            terms = self.annotations.terms_of(gene, stage_range, fbgn)
-            is_open = terms is None or self.annotations.unknown_terms(gene, stage_range, asked, fbgn)
+            terms = annotations.terms_of(gene, stage_range, fbgn)
+            is_open = terms is None or annotations.unknown_terms(gene, stage_range, asked, fbgn)
             if is_open or not terms.issuperset(has) or not terms.isdisjoint(lacks):
                 others.append(g)
         return others
