@@ -139,9 +139,8 @@ class _RowCheck:
                 nameless[name] = f'line {line}, column "{name}": "{cells[n]}"'
                 cells[n] = ""
             if name == "fbgn" and cells[n] and not is_flybase_number(cells[n]):
-                what = f'{self._table}, line {line}, column "fbgn": "{cells[n]}" is not one FlyBase number'
                 fix = "write it as FBgn0000490, or leave the cell empty"
-                raise RowError(what, fix=fix, line=line, cells=zip(self._columns, cells))
+                raise self._error(line, cells, name, f'"{cells[n]}" is not one FlyBase number', fix)
         if absent := [nameless[name] for name in self._required if name in nameless]:
             what = f"{self._table}, {absent[0]} is no name"
             raise _UnnamedRowError(what, fix=_WRITE_NAME, line=line, cells=zip(self._columns, cells))
@@ -149,17 +148,18 @@ class _RowCheck:
         try:
             stage_range = self._parse_stage_range(line, cells[self._where])
         except InputError as error:
-            raise self._error(line, cells, error.message, error.fix) from None
+            raise self._error(line, cells, "stage_range", error.message, error.fix) from None
         if stage_range is None:
-            raise self._error(line, cells, NO_STAGE_RANGE, self._advice, _UnnamedRowError)
+            advice = self._advice
+            raise self._error(line, cells, "stage_range", NO_STAGE_RANGE, advice, _UnnamedRowError)
         cells[self._where] = stage_range
         for n, name in self._names:
             if cells[n] and name in _LIKE_DATES:
                 self.lines_of[name].setdefault(cells[n], line)
 
-    def _error(self, line, cells, what, fix, kind=RowError):
-        """Make the RowError for the cell in the column stage_range."""
-        where = f'{self._table}, line {line}, column "stage_range"'
+    def _error(self, line, cells, column, what, fix, kind=RowError):
+        """Make the RowError for the cell of a row in a column."""
+        where = f'{self._table}, line {line}, column "{column}"'
         return kind(f"{where}: {what}", fix=fix, line=line, cells=zip(self._columns, cells))
 
     def _clean_name(self, text):

@@ -10,7 +10,7 @@ from shlex import quote
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.digest import json_digest
-from flyannot.files.hdf5.supplied import measured_on, supplied_digests
+from flyannot.files.hdf5.supplied import measured_on, supplied_name
 from flyannot.files.text_files import read_first_bytes
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.engine.task import Outcome, Task
@@ -182,8 +182,7 @@ def _run_of_pictures(run, predicted):
     inputs = run.files["predictions"].inputs if predicted else {}
     if "model" not in inputs or "scores" in inputs:
         return "CONFIG"
-    digests = inputs["model"]
-    name = next((name for name, digest in supplied_digests().items() if digest in digests), "MODEL.h5")
+    name = supplied_name(inputs["model"]) or "MODEL.h5"
     stage_range = f" --set select.stage-range={predicted[0]}" if len(predicted) == 1 else ""
     return f"--data-set PICTURES --output learned{stage_range} --set train.adapt={name}"
 

@@ -15,7 +15,7 @@ from flyannot.encode.groups import Groups, group_images
 from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.reading import StoredFile, open_stored_file, read_image_metadata
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND
-from flyannot.files.hdf5.supplied import supplied_digests, supplied_path
+from flyannot.files.hdf5.supplied import supplied_name, supplied_path
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.curated_terms import CuratedTerms
 from flyannot.pipeline.engine.fates import NAME as FATES_TABLE
@@ -242,7 +242,7 @@ def _open_model(predictions, path):
     the supplied models and the files beside the predictions are searched.
     """
     wanted = predictions.inputs.get("model", ())
-    supplied = [supplied_path(name) for name, digest in supplied_digests().items() if digest in wanted]
+    supplied = [supplied_path(name)] if (name := supplied_name(wanted)) else []
     beside = sorted(predictions.path.parent.glob("*.h5"))
     for found in [*filter(None, [path]), *supplied, *beside]:
         with suppress(FlyannotError):  # a file of another kind, or damaged

@@ -3,14 +3,12 @@
 Ids of terms and stage ranges come from the ontologies that the user names.
 """
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flyannot.base.text import pluralise
+from flyannot.base.text import is_flybase_number, pluralise
 from flyannot.dataset.ontology import find_stage_ids, read_ontology
 
-_GENE = re.compile(r"FBgn[0-9]+")
 _REMARKS = {"obsolete": "obsolete", "replaced": "in place of an obsolete term"}
 
 
@@ -35,7 +33,7 @@ class TermIds:
 
 def gene_link(fbgn):
     """Return (id, remark, title) of a gene; None without a FlyBase number."""
-    return (fbgn, "", "FlyBase's report of this gene") if _GENE.fullmatch(fbgn) else None
+    return (fbgn, "", "FlyBase's report of this gene") if is_flybase_number(fbgn) else None
 
 
 NO_IDS = TermIds()

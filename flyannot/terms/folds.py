@@ -46,6 +46,18 @@ def assign_gene_folds(genes, n_folds, rng, *, positive=None):
     return dict(zip(dealt.tolist(), (np.arange(len(dealt)) % n_folds).tolist()))
 
 
+def split_by_gene(genes, n_folds, seed):
+    """Return the one split of all genes of a cross-validation, a dict from gene to fold.
+
+    If there are fewer genes than `n_folds`, all are in fold 0.
+
+    genes : set of names; seed : int
+    """
+    if len(genes) < n_folds:
+        return dict.fromkeys(genes, 0)
+    return assign_gene_folds(sorted(genes), n_folds, np.random.default_rng(seed))
+
+
 def look_up_folds(genes, folds):
     """Return the fold of the gene of every row, int array (n_rows,).
 

@@ -4,6 +4,7 @@
 what to cite.
 """
 
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -29,9 +30,15 @@ def find_supplied_model(stage_ranges):
     return None
 
 
-def supplied_digests():
-    """Return a dict from the name of each model that comes with flyannot to the digest of its file."""
-    return {path.stem: open_stored_file(path, "model").digest for path in sorted(_FOLDER.glob("*.h5"))}
+@cache
+def _names_by_digest():
+    """Return a dict from the digest of each model that comes with flyannot to its name."""
+    return {open_stored_file(path, "model").digest: path.stem for path in sorted(_FOLDER.glob("*.h5"))}
+
+
+def supplied_name(digests):
+    """Return the name of the supplied model whose digest is one of some; "" if none is."""
+    return next((name for digest, name in _names_by_digest().items() if digest in digests), "")
 
 
 def format_card(name):
@@ -48,9 +55,8 @@ def measured_on(stored):
 
     stored : open StoredFile of a model, or of predictions
     """
-    digests = {stored.digest, *stored.inputs.get("model", ())}
-    names = [name for name, digest in supplied_digests().items() if digest in digests]
-    return f" on {read_toml(_CARDS)[names[0]]['measured']}" if names else ""
+    name = supplied_name({stored.digest, *stored.inputs.get("model", ())})
+    return f" on {read_toml(_CARDS)[name]['measured']}" if name else ""
 
 
 def supplied_path(name):

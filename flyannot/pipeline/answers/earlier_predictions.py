@@ -47,7 +47,7 @@ def find_earlier_predictions(out, images, header, digest_images):
         verify_stored_file(pictures_path(out))
         stored = open_stored_file(out, "predictions")
         names = {name for s in stored.stage_ranges for name in stored.read_array(s, "image")}
-        names |= {name for name, *_ in stored.failures}
+        names |= {fate.image for fate in stored.failures}
         names |= {photograph_name(name) for name in names}
         known = [image for image in images if image.name in names]
         if len(known) == len(images) or describe_changes(stored.options, header.options):

@@ -110,7 +110,7 @@ def describe_image_changes(images, stored):
         return name if name in names else photograph_name(name)
 
     before = {(s, name_in_table(name)) for s in stored.stage_ranges for name in stored.read_array(s, "image")}
-    skipped = {name_in_table(name) for name, *_ in stored.failures}
+    skipped = {name_in_table(fate.image) for fate in stored.failures}
     guessed = {name: s for s, name in before}
     now = {
         (image.stage_range or guessed.get(image.name, ""), image.name)

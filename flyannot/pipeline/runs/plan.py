@@ -122,7 +122,7 @@ class RunPlan:
         path = self.given.output / STEPS["extract"].makes
         try:
             stored = open_stored_file(path, "descriptors")
-            stage_of = {name: "" for name, *_ in stored.failures}
+            stage_of = {fate.image: "" for fate in stored.failures}
             stage_of |= {name: s for s in stored.stage_ranges for name in stored.read_array(s, "image")}
         except FlyannotError:
             return self

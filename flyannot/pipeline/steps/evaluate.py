@@ -35,7 +35,7 @@ from flyannot.terms.adaptation import Adaptation
 from flyannot.terms.answers import read_group_predictions
 from flyannot.terms.bootstrap import add_confidence
 from flyannot.terms.cross_validation import cross_validate, join_outcomes
-from flyannot.terms.folds import assign_gene_folds
+from flyannot.terms.folds import assign_gene_folds, split_by_gene
 from flyannot.terms.group_outcomes import format_scores_json, outcomes_to_json, read_scores
 from flyannot.terms.metrics import TermOutcomes, score_terms
 from flyannot.terms.options import TrainOptions
@@ -263,15 +263,14 @@ class CrossValidation(Evaluation):
             for note in covered:
                 log.info("note: %s", note)
             return None
-        genes = sorted({gene for groups in curated.values() for gene in groups.groups.gene_ids})
+        genes = {gene for groups in curated.values() for gene in groups.groups.gene_ids}
+        folds = split_by_gene(genes, n_folds, self.seed)
         if len(genes) < n_folds:
             too_few = f"not evaluable: fewer genes than {n_folds} folds"
             for s, groups in curated.items():
                 curated[s] = replace(groups, reasons=[why or too_few for why in groups.reasons])
-            folds = dict.fromkeys(genes, 0)
             validate = _cross_validate
         else:
-            folds = assign_gene_folds(genes, n_folds, np.random.default_rng(self.seed))
             validate = _cross_validate_nested if options.nested else _cross_validate
         n_terms = sum(len(groups.terms) for groups in curated.values())
         n_fits = n_folds ** (2 if options.nested else 1)

@@ -21,7 +21,7 @@ from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
 from flyannot.pipeline.models.loaded_model import StageRangeModel, adapted_options, load_base_models
 from flyannot.terms.adaptation import MOST_VALUES, Adaptation, TrainingRows
 from flyannot.terms.answers import describe_weak_terms, model_terms
-from flyannot.terms.folds import assign_gene_folds
+from flyannot.terms.folds import split_by_gene
 from flyannot.terms.model import empty_model, fit_model
 from flyannot.terms.scorer import FitOptions
 from flyannot.terms.training_set import build_training_set, default_min_groups, trainable_terms, training_rows
@@ -129,11 +129,10 @@ class ModelTask(FileTask):
                 for s, groups in curated.items()
                 if s not in bases
             }
-            enough = default_min_groups(columns, annotations, options.exclude_terms)
-            genes = sorted({gene for groups in curated.values() for gene in groups.genes})
-            folds = dict.fromkeys(genes, 0)
-            if len(genes) >= enough:  # the folds of `evaluate`
-                folds = assign_gene_folds(genes, enough, np.random.default_rng(seed))
+            if bases:
+                n_folds = default_min_groups(columns, annotations, options.exclude_terms)
+                genes = {gene for groups in curated.values() for gene in groups.genes}
+                folds = split_by_gene(genes, n_folds, seed)  # as in `evaluate`
             more = {"n_threads": execution.workers.jobs, "seed": seed}
             for s, base in bases.items():
                 trained[s] = base
