@@ -163,11 +163,14 @@ def _run_steps(plan, step, execution):
     code = 0
     n_made = 0
     nothing = None
+    told = None
     table = plan.given.output / NAME
     try:
         for name, _, outcome in run_steps(plan, execution, step):
             is_told = name == "extract" and not (outcome.made or step) and "annotate" in plan.requests
-            outcome = replace(outcome, fates=()) if is_told else outcome  # `annotate` knows all that it knows
+            if is_told or outcome.fates == told:  # `annotate` knows all that `extract` knows
+                outcome = replace(outcome, fates=())
+            told = outcome.fates or told
             code = max(code, log_outcome(outcome, table=table))
             n_made += outcome.made
             if name == "evaluate":

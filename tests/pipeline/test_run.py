@@ -47,6 +47,9 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
     assert "SYNTHETIC" in (results / "report.html").read_text()
     assert not [p for p in results.iterdir() if p.name.startswith(".")]
     assert said.err.splitlines()[-1].startswith(f"done: open {results / 'report.html'} in a browser")
+    assert said.err.count(f"table: {results / 'pictures.csv'}") == 1, (
+        "annotate adds nothing to what extract told"
+    )
     first = stamps(results)
 
     said = flyannot("run C", C=config)
