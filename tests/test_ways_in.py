@@ -1,9 +1,10 @@
-"""Installation: the wheel in an empty environment, conda, and containers."""
+"""Installation: the wheel in an empty environment, the source archive, conda, and containers."""
 
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import venv
 import zipfile
@@ -28,9 +29,9 @@ SMALL = (
 
 
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory):
-    """Build the wheel twice, in one environment with the build requirements of pyproject.toml."""
-    folders = [tmp_path_factory.mktemp("wheel") for _ in range(2)]
+def archives(tmp_path_factory):
+    """Build the wheel twice and the source, in one environment with what pyproject.toml requires for it."""
+    built = {tmp_path_factory.mktemp(kind): kind for kind in ("wheel", "wheel", "sdist")}
     with DefaultIsolatedEnv() as environment:
         builder = ProjectBuilder.from_isolated_env(environment, ROOT, runner=quiet_subprocess_runner)
         try:
@@ -39,7 +40,19 @@ def wheels(tmp_path_factory):
             if b"No matching distribution" in error.stderr:
                 pytest.skip("no package registry can be reached")
             raise
-        return [Path(builder.build("wheel", folder)) for folder in folders]
+        return [Path(builder.build(kind, folder)) for folder, kind in built.items()]
+
+
+@pytest.fixture(scope="module")
+def wheels(archives):
+    return archives[:2]
+
+
+def list_tracked(*places):
+    """Return the names of the files that git tracks or would track; none in a copy without history."""
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *places]
+    listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    return set(listed.stdout.split())
 
 
 def test_it_holds_the_package_and_its_configurations_and_nothing_else(wheels):
@@ -47,14 +60,20 @@ def test_it_holds_the_package_and_its_configurations_and_nothing_else(wheels):
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         for path in (ROOT / "configs").glob("*.toml"):
             assert archive.read(f"flyannot/configs/{path.name}") == path.read_bytes()
-    tracked = subprocess.run(["git", "ls-files", "flyannot"], cwd=ROOT, capture_output=True, text=True)
-    assert set(tracked.stdout.split()) <= names, "files of the package that an installation would lack"
+    assert list_tracked("flyannot") <= names, "files of the package that an installation would lack"
     assert {name.split("/")[0] for name in names} == {"flyannot"}
 
 
 def test_it_is_built_twice_alike(wheels):
     first, again = wheels
     assert again.read_bytes() == first.read_bytes()
+
+
+def test_the_source_holds_all_that_a_distributor_needs_and_nothing_else(archives):
+    with tarfile.open(archives[-1]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()} - {"PKG-INFO"}
+    assert names >= {"tests/test_ways_in.py", "docs/tutorial.md", "configs/best.toml", "Makefile"}
+    assert list_tracked() in (set(), names)
 
 
 def link_packages(requirements, extras, site):
@@ -105,6 +124,9 @@ def test_in_an_empty_environment_it_works_from_any_folder(wheels, tmp_path):
     assert page.read_bytes() == first
     assert all(row.endswith("done") for row in run(flyannot, "status", "demo-output").splitlines())
     assert sorted(p.name for p in tmp_path.iterdir()) == ["demo-output", "embryos", "env"]
+    recipe = (ROOT / "configs" / "recipe" / "recipe.yaml").read_text()
+    commands = re.findall(r"^      - flyannot (.+)$", recipe.partition("  - script:")[2], re.MULTILINE)
+    assert all(run(flyannot, *words.split()) for words in commands) and len(commands) == 2
 
 
 def test_the_environment_of_conda_has_what_the_project_needs():
@@ -126,12 +148,22 @@ def test_the_page_on_installing_says_what_each_package_is_for():
     assert [one for one in PROJECT["dependencies"] if re.match(r"[\w-]+", one)[0] not in listed] == []
 
 
-def test_every_file_that_names_the_version_names_this_one():
+def test_every_file_that_names_the_version_or_its_date_names_this_one():
     files = ["CITATION.cff", "codemeta.json", "docs/joss/biotools.json", "configs/recipe/recipe.yaml"]
     named = [
         re.findall(r'^ *"?version"?: ["\[]*(\d[\d.]*)', (ROOT / name).read_text(), re.M) for name in files
     ]
     assert named == [[package.__version__]] * len(files)
+    dated = {
+        "CHANGELOG.md": r"^## {} \((.+)\)",
+        "CITATION.cff": r"^date-released: (.+)",
+        "codemeta.json": r'^ "datePublished": "(.+)"',
+    }
+    dates = [
+        re.findall(pattern.replace("{}", re.escape(package.__version__)), (ROOT / name).read_text(), re.M)
+        for name, pattern in dated.items()
+    ]
+    assert dates == [dates[0]] * 3 and len(dates[0]) == 1
 
 
 def test_the_container_copies_what_the_build_reads():
