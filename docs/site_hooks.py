@@ -34,6 +34,13 @@ def on_config(config):
     return config
 
 
+def on_post_build(config):
+    """Without an address of the site there is no map of it, and no page for addresses that it lacks."""
+    for name in ("sitemap.xml", "sitemap.xml.gz", "404.html"):
+        if not config.site_url:
+            (Path(config.site_dir) / name).unlink()
+
+
 def _filled(entries):
     for entry in list(entries):
         if isinstance(entry, dict):
