@@ -121,7 +121,7 @@ def test_a_dirty_row_is_rejected_with_its_reason_and_the_rest_is_taken(flyexpres
     assert {rejected["line"] for rejected in listed} == {"3"}
     assert {rejected["reason"] for rejected in listed} == {reason}
     has_picture = re.search(r"\d_s.bmp", row) and reason not in (resolve.NO_IMAGE, source_tables.NO_TUPLE)
-    pictures = set(re.findall(r"[^']*\d_s\.bmp", row))
+    pictures = set(re.findall(r"(?<=')[^']*\d_s\.bmp(?=')", row))
     assert not has_picture or {rejected["image"] for rejected in listed} <= pictures
     assert reason in format_import_summary(summary)
 

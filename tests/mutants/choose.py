@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -16,6 +17,8 @@ import pytest
 WALL_FACTOR = 6  # seconds of a clock for a second of processor time: processors may be shared
 MOST_FILES = 16  # test files that are tried; collecting all of them takes longer than a mutant
 SLOW = "tests/slow.txt"
+# Tests that reach a module by no import: they read CONTRIBUTING.md, and run its recipes as processes.
+ALSO = {"flyannot/pipeline/commands/transform.py": ["tests/test_adding.py"]}
 
 
 @cache
@@ -26,12 +29,14 @@ def imports(root):
         for place in ("flyannot", "tests", "benchmarks")
         for p in root.glob(f"{place}/**/*.py")
     }
-    return {name: _imported(root / name, files) for name in files}
+    return {name: _imported(root, root / name, files) for name in files}
 
 
-def _imported(path, files):
-    """Return the files whose dotted names stand in a Python file, and the fixtures beside a test."""
+def _imported(root, path, files):
+    """Return the files that a Python file imports or names: in a registry, or as a test names a command."""
     named = set()
+    found = {"tests/conftest.py"} if path.name.startswith("test_") else set()
+    beside = "flyannot/cli" if path.is_relative_to(root / "tests") else path.parent.relative_to(root)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             named.update(alias.name for alias in node.names)
@@ -39,7 +44,8 @@ def _imported(path, files):
             named.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Constant) and str(node.value).startswith(("flyannot.", "benchmarks.")):
             named.add(node.value.replace(":", "."))
-    found = {"tests/conftest.py"} if path.name.startswith("test_") else set()
+        elif isinstance(node, ast.Constant) and (word := re.match(r"[a-z_]+\b", str(node.value))):
+            found.add(f"{beside}/{word[0]}.py")
     for name in named:
         parts = name.split(".")
         candidates = (
@@ -68,7 +74,7 @@ def nearest_tests(root, module):
             near[name] = (n - 2 * is_own - is_of_room, not is_of_room)
     if ">>> " in (root / module).read_text(encoding="utf-8"):
         near[module] = (0, False)
-    return sorted(near, key=lambda name: (near[name], name))[:MOST_FILES]
+    return ALSO.get(module, []) + sorted(near, key=lambda name: (near[name], name))[:MOST_FILES]
 
 
 def processor_seconds():
