@@ -48,7 +48,7 @@ test: $(ENVIRONMENT)  ## all that is checked; tests that need the real data skip
 	$(MAKE) --jobs 2 site tests
 
 tests: $(FOR_TESTS) $(SNAKEMAKE)  ## tests and doctests
-	$(RUN) pytest $(SIDE_BY_SIDE)
+	$(RUN) pytest -rs $(SIDE_BY_SIDE)
 
 test-quick: $(FOR_TESTS)  ## one case of each quick test, for work in between
 	$(RUN) pytest $(SIDE_BY_SIDE) --quick tests

@@ -32,25 +32,16 @@ def read_all_features(stored, stage_ranges):
     columns = {name: [] for name in (*IMAGE_COLUMNS, "stage_range")}
     blocks = []
     for s in stage_ranges:
-        of_range, features = _read_images(stored, s)
+        of_range, features = read_features([stored], s)
+        of_range["quality_warnings"] = list(map(format_warnings, of_range["quality_warnings"]))
         blocks.append(features)
         for name, values in (of_range | {"stage_range": [s] * len(features)}).items():
             columns[name] += values
     return columns, np.concatenate(blocks)
 
 
-def _read_images(stored, stage_range):
-    """Return the image columns of one stage range, with warnings as texts, and the features."""
-    columns, features = read_features([stored], stage_range)
-    warnings = list(map(format_warnings, columns["quality_warnings"]))
-    return columns | {"quality_warnings": warnings}, features
-
-
 def write_features_npz(stored, stage_ranges, path):
-    """Write an npz file with arrays such as `4-6/features`, `4-6/image` and `4-6/gene`; texts are unicode."""
-    arrays = {}
-    for s in stage_ranges:
-        columns, arrays[f"{s}/features"] = _read_images(stored, s)
-        arrays |= {f"{s}/{name}": np.array(columns[name], dtype=str) for name in IMAGE_COLUMNS}
+    """Write an npz file that `flyannot import features` reads: vectors, and texts of the image columns."""
+    columns, features = read_all_features(stored, stage_ranges)
     with open(path, "wb") as file:
-        np.savez(file, **arrays)
+        np.savez(file, vector=features, **{name: np.array(of, dtype=str) for name, of in columns.items()})

@@ -44,7 +44,7 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
     whole = whole[:, sorted(whole.var_names)].copy()
     if ids:
         whole.var["term_id"] = [ids.look_up(term, stage_ranges[0])[0] for term in whole.var_names]
-    _write_anndata(stored, whole, path)
+    _write_anndata(stored, whole, path, answers=list(ANSWERS))
 
 
 def write_features_anndata(stored, stage_ranges, path):
@@ -61,7 +61,7 @@ def _frame(names, columns):
     return pandas.DataFrame(columns, index=pandas.Index(list(map(str, names)), dtype=object))
 
 
-def _write_anndata(stored, whole, path):
-    whole.uns["flyannot"] = {"kind": stored.kind, "digest": stored.digest, "answers": list(ANSWERS)}
+def _write_anndata(stored, whole, path, **more):
+    whole.uns["flyannot"] = {"kind": stored.kind, "digest": stored.digest, **more}
     with create_hdf5(path) as (file, _):  # HDF5 by itself crashes if the disk is full
         import_optional("anndata.io", "anndata").write_elem(file, "/", whole)

@@ -12,6 +12,7 @@ import pytest
 
 from flyannot.base.errors import InputError
 from flyannot.dataset.folder import read_images
+from flyannot.dataset.importers.vectors import read_vectors
 from flyannot.encode.groups import Groups
 from flyannot.export import EXPORTERS, all_formats
 from flyannot.export.export import export
@@ -184,21 +185,19 @@ def test_a_missing_package_is_one_line_with_the_command(chain, tmp_path, monkeyp
 
 def test_features_come_back_from_every_format(exported, chain):
     rows = rows_of_csv(exported("features", "csv"))
-    arrays = np.load(exported("features", "npz"), allow_pickle=False)
+    imported = read_vectors(exported("features", "npz"))
     annotated = anndata.read_h5ad(exported("features", "anndata"))
     of_range = annotated.obs["stage_range"].to_numpy()
-    with arrays:
-        stored = open_stored_file(chain.features)
-        for s in stored.stage_ranges:
-            columns, features = read_features([stored], s)
-            assert np.array_equal(arrays[f"{s}/features"], features)
-            assert arrays[f"{s}/gene"].tolist() == columns["gene"]
-            assert annotated.obs["gene"][of_range == s].tolist() == columns["gene"]
-            here = [row for row in rows if row["stage_range"] == s]
-            assert [row["image"] for row in here] == columns["image"]
-            read = [[float(row[f"f{i}"]) for i in range(features.shape[1])] for row in here]
-            assert np.array_equal(np.array(read, "f4"), features)
-            assert np.array_equal(annotated.X[of_range == s], features)
+    stored = open_stored_file(chain.features)
+    for s in stored.stage_ranges:
+        columns, features = read_features([stored], s)
+        assert imported[s][0] == columns and np.array_equal(imported[s][1], features)
+        assert annotated.obs["gene"][of_range == s].tolist() == columns["gene"]
+        here = [row for row in rows if row["stage_range"] == s]
+        assert [row["image"] for row in here] == columns["image"]
+        read = [[float(row[f"f{i}"]) for i in range(features.shape[1])] for row in here]
+        assert np.array_equal(np.array(read, "f4"), features)
+        assert np.array_equal(annotated.X[of_range == s], features)
 
 
 def test_atoms_come_back(exported, chain):

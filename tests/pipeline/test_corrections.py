@@ -110,6 +110,10 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, d
     again = said.err
     assert "features.h5" in again and re.search(r"writing \S*model\.h5 again: .*corrections", again), again
     assert "it was made from other corrections" in again and "null" not in again
+    assert again.count("made from other corrections and model") == 1, "scores"
+    assert re.search(r"^\[train\] 20[0-9-]{8} [0-9:]{5}$", again, re.MULTILINE), (
+        "when a step of a batch job began"
+    )
     stored = open_stored_file(out / "model.h5")
     digests, model = stored.inputs["corrections"], stored.digest
     scores = read_scores(out / "scores.json")

@@ -148,10 +148,10 @@ def test_a_file_made_from_another_is_outdated_and_one_cut_short_is_damaged(flyan
 
 
 def test_parts_so_far_are_counted(status, of_run, parts):
-    assert status()["extract"]["why"] == f"{N_IMAGES} images"
+    assert status()["extract"]["why"] == f"{N_IMAGES} of {N_IMAGES} images"
     parts[0].unlink()
     found = status()["extract"]
-    assert (found["state"], found["why"]) == ("begun", "66 images")
+    assert (found["state"], found["why"]) == ("begun", f"66 of {N_IMAGES} images")
     parts[1].unlink()
     assert status()["extract"]["state"] == "waiting"
 

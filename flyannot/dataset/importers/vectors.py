@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.base.errors import DataError, InputError
+from flyannot.base.quality_warnings import parse_warnings
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.base.text import clean_name, is_unknown, is_valid_cell
 from flyannot.base.views import parse_view
@@ -114,6 +115,7 @@ def read_vectors(path):
             raise InputError(what, fix="give every image one row")
     columns = {name: columns.get(name, [""] * len(vectors)) for name in IMAGE_COLUMNS}
     columns["view"] = list(map(parse_view, columns["view"]))
+    columns["quality_warnings"] = list(map(parse_warnings, columns["quality_warnings"]))
     names = zip(columns["group"], columns["fbgn"], columns["gene"], columns["image"])
     columns["group"] = [next(filter(None, of_image), "") for of_image in names]
     return {

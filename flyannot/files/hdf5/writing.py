@@ -202,11 +202,11 @@ def header_mismatch(path, header, differ=None, *, is_verified=True, each=map):
             verify_stored_file(path, each=each)
         stored = open_stored_file(path, header.kind)
         changed = describe_changes(stored.options, header.options)
-        changed += [
-            differ[key](stored) if key in (differ or {}) else f"it was made from other {key}"
-            for key in sorted({*stored.inputs, *header.inputs})
-            if stored.inputs.get(key) != header.inputs.get(key)
-        ]
+        inputs = sorted({*stored.inputs, *header.inputs})
+        others = [key for key in inputs if stored.inputs.get(key) != header.inputs.get(key)]
+        changed += [differ[key](stored) for key in others if key in (differ or {})]
+        if unexplained := " and ".join(key for key in others if key not in (differ or {})):
+            changed.append(f"it was made from other {unexplained}")
     except (DataError, InputError) as error:
         return error.message
     if stored.seed != header.seed:

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import replace
+from datetime import datetime
 
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.task import describe_plan, run_task
@@ -35,7 +36,7 @@ def run_steps(plan, execution, only=None):
         # Guessed stage ranges may change the options of `extract` itself, by the model that is adapted.
         while name in plan.requests and plan.requests[name].options not in made_with:
             made_with.append(plan.requests[name].options)
-            log.info("[%s]", name)
+            log.info("[%s] %s", name, datetime.now().strftime("%Y-%m-%d %H:%M"))
             task = plan.build_task(name)
             outcome = run_task(task, replace(execution, force=True))
             made_before |= {one.path: one for one in outcome.also}

@@ -80,7 +80,8 @@ def _examine_file(plan, step, request, digests, is_done):
     if made is None:
         parts = [part for part in map(read_summary, sorted(parts_folder(path).glob("*.part.h5"))) if part]
         n_images, n_epochs = (sum(getattr(part, n) for part in parts) for n in ("n_images", "n_epochs"))
-        how_much = f"{n_images:,} images" if n_images else f"{n_epochs:,} epochs" if n_epochs else ""
+        how_much = f"{n_epochs:,} epochs" if n_epochs else ""
+        how_much = f"{n_images:,} of {len(plan.tables.images):,} images" if n_images else how_much
         return "begun" if how_much else "waiting", how_much
     changes = _list_changes(plan, step, request, made.header, digests)
     changes = changes or _list_image_changes(plan, step, request, made)
