@@ -14,7 +14,7 @@ from flyannot.images.geometry import STANDARD_PX
 from flyannot.pipeline.options import AnnotateOptions
 from flyannot.pipeline.steps.annotate import annotate_task
 from flyannot.results.explain import explain
-from flyannot.results.explanation_pictures import TABLE, draw_explanations
+from flyannot.results.explanation_pictures import OPPOSES_RGB, SUPPORTS_RGB, TABLE, draw_explanations
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.answers import read_group_predictions
 from flyannot.terms.explain import contribution_map, explain_group
@@ -129,6 +129,16 @@ def test_pictures_and_the_table_hold_the_same_sum(flyannot, chain, tmp_path):
         for name in names:
             with Picture.open(tmp_path / "why" / name) as picture:
                 assert picture.size[0] == 3 * STANDARD_PX[1] and picture.getextrema()[0] != (255, 255)
+                scale = np.asarray(picture, int)[-35]  # the row in the middle of the scale below the text
+            coloured = np.flatnonzero(np.ptp(scale, axis=1) > 30)
+            left, right = coloured[[0, -1]]
+            assert abs(left + right - len(scale) + 1) <= 1 and right - left > 280, "in the middle"
+            near = [np.abs(scale[[left, right]] - rgb).sum(1).argmin() for rgb in (OPPOSES_RGB, SUPPORTS_RGB)]
+            assert near == [0, 1], "from blue to orange"
+            quarter = np.ptp(scale[[left, left + 75, left + 149]], axis=1)
+            assert quarter[0] - 20 > quarter[1] > quarter[2] + 20, "fainter inwards"
+            for beside in (scale[left - 200 : left - 5], scale[right + 5 : right + 200]):
+                assert (beside.max(axis=1) < 100).any(), "a text on either side"
     said = flyannot("explain M E -o O", M=chain.model, E=chain.embryos, O=tmp_path / "why")
     check_error(said, 2, "not empty", "--force")
 
