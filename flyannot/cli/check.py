@@ -67,7 +67,8 @@ def command(data_set, selection):
         if fate.reason:
             print_text(f"  {fate.image}: {fate.fate}: {fate.words}")
     raise_errors(data_set, faults)
-    print_text(f"next: {_next_command(data_set, fates, annotations)}")
+    must_guess = is_in_table and 2 * len(known) < len(images)  # otherwise rows without one are left out
+    print_text(f"next: {_next_command(data_set, fates, annotations, must_guess)}")
     return SKIPPED if any(fate.is_fault for fate in fates) else 0
 
 
@@ -95,11 +96,12 @@ def _check_pictures(images, *, is_in_table):
     return judge_repeated([fate for fate, _ in checked], [image_columns(images) | digests])
 
 
-def _next_command(folder, fates, annotations):
+def _next_command(folder, fates, annotations, must_guess):
     """Return the command to type after a check.
 
     folder : Path; fates : list of PictureFate
     annotations : Annotations, or None without a table
+    must_guess : whether most rows of images.csv have no stage range
     """
     from shlex import quote
 
@@ -107,5 +109,6 @@ def _next_command(folder, fates, annotations):
 
     named = quote(str(folder))
     if not annotations and (model := find_supplied_model({fate.stage_range for fate in fates})):
-        return f"flyannot annotate {model.stem} {named} -o terms.h5 --page"
-    return f"flyannot run --data-set {named} --output results"
+        return f"flyannot annotate {model.stem} {named} -o terms.h5 --page{' --guess-stages' * must_guess}"
+    more = " --set select.guess-stages=true" * must_guess
+    return f"flyannot run --data-set {named} --output results{more}"

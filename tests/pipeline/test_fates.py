@@ -110,6 +110,15 @@ def test_check_says_the_same_fates_whatever_it_meets_first(fates, flyannot):
     assert "40 pictures: " in said.out and "2 faults:" in said.err and "broken0.png: not read: " in said.out
 
 
+def test_the_command_that_check_names_guesses_stages_that_a_table_lacks(flyannot, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flyannot("synthesize -o e --n-genes 4 --stage-range 4-6", code=0)
+    table = Path("e/images.csv").read_text().replace(",4-6,", ",,")
+    Path("e/images.csv").write_text(table)
+    *_, command = flyannot("check e", code=3).out.splitlines()
+    flyannot(command.removeprefix("next: flyannot ") + " --step extract", code=0)
+
+
 def test_a_table_is_refused_if_more_than_half_of_its_rows_are_at_fault(fates, flyannot):
     rows = Path("mine/images.csv").read_text(encoding="utf-8").splitlines()
     bad = [f"early{i}.png,g,4-6,lat." for i in range(5)]
