@@ -198,7 +198,8 @@ class Embryo:
         of_picture = (warning for warning in self._warnings if warning.kind not in ignored)
         drawn = redraw_as_pattern(grey) if options.channel == "pattern" else grey
         shown = load_opencv().convertScaleAbs(self._frame("own", pose, is_mirrored))  # rounds to bytes
-        return EmbryoView(drawn, (*quality.standard_warnings(grey), *of_picture, *why_not), shown)
+        smooth = [quality.SMOOTH] if pose and quality.is_smooth(shown) else []
+        return EmbryoView(drawn, (*quality.standard_warnings(grey), *of_picture, *why_not, *smooth), shown)
 
     def draw(self, view, options):
         """Return the ShownPicture of an EmbryoView; one JPEG is made for all views that are turned alike.

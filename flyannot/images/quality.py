@@ -41,6 +41,8 @@ DORSAL_DOWN = "dorsal side down?"
 _LOWER_BULGE = -0.03  # `EmbryoPose.lower_bulge` of a lateral view: less in 4% of 85, in 71% turned over
 _SURE_LOWER_BULGE = -0.2  # the same, if the view is unknown: 3% of 55 seen from above, either way up
 _SAYS_NOTHING = "7-8"  # stage range in which the edges of embryos bulge either way
+SMOOTH = QualityWarning("smooth inside", "is it an embryo?")
+_LEAST_TEXTURE = 0.7  # of 165 embryos of FlyExpress .16, then .75 and more; of 300 drawn ellipses at most .53
 _POINTS_RIGHT = -0.021  # `EmbryoPose.axis_asymmetry`; for 165 embryos of FlyExpress -0.017 to 0.080
 
 
@@ -120,6 +122,22 @@ def picture_warnings(picture):
     if _is_plain(border) and not is_small:
         warnings += map(QualityWarning, _find_shape_faults(*_find_bodies(small)))
     return tuple(warnings)
+
+
+def is_smooth(shown):
+    """Return whether the middle of a registered embryo has no texture, as fruit and drawings have none.
+
+    Texture is the median difference between means over 5 and over 17 pixels, which noise of a camera hardly
+    changes.
+
+    shown : uint8 array (height, width) or (height, width, 3), at the standard size
+    """
+    cv2 = load_opencv()
+    grey = cv2.cvtColor(shown, cv2.COLOR_RGB2GRAY) if shown.ndim == 3 else shown
+    near, far = (cv2.boxFilter(grey, cv2.CV_32F, (side, side)) for side in (5, 17))
+    height, width = grey.shape
+    middle = np.s_[height // 4 : -height // 4, width // 5 : -width // 5]
+    return _upper_median(np.abs(near - far)[middle]) < _LEAST_TEXTURE
 
 
 def is_dorsal_down(lower_bulge, view, stage_range):

@@ -3,7 +3,7 @@
 The square roots of the features of an image are reduced to a sketch: sums of features with random signs.
 Sketches nearly preserve the angle between two images.  The distance of an image is one minus the largest
 cosine to a training image of another gene.  Its unlikeness is a rank: the fraction of training images whose
-own distance is smaller.  So one in fifty images like the training images is above UNLIKE.
+own distance is smaller.  So one in ten images like the training images is above UNLIKE.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ import numpy as np
 
 from flyannot.base.quality_warnings import QualityWarning
 
-UNLIKE = 0.98  # an image with a larger rank gets a warning
+UNLIKE = 0.9  # an image with a larger rank gets a warning
 LEAST_IMAGES = 20  # with fewer training images a rank says too little
 UNLIKE_WORDS = "unlike the images that the model learned from"
 _N_NUMBERS = 512  # numbers of a sketch

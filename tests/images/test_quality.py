@@ -6,15 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.ndimage import gaussian_filter
 
 from flyannot.base.quality_warnings import QualityWarning, format_warnings
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import draw_group, render_group_image
 from flyannot.files.hdf5.reading import open_stored_file
-from flyannot.images.embryo import read_grey, read_picture
+from flyannot.images.embryo import Embryo, read_grey, read_picture
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.quality import picture_warnings, standard_warnings
+from flyannot.images.options import ExtractOptions
+from flyannot.images.quality import NOT_REGISTERED, SMOOTH, picture_warnings, standard_warnings
 from flyannot.terms.unlikeness import UNLIKE_WORDS
 from tests.images.picture_files import embryo
 from tests.small_embryos import rows_of_csv
@@ -120,6 +122,31 @@ def test_no_real_embryo_gets_a_warning_and_half_of_them_tell_where_the_posterior
         pale = 245 - 0.15 * (255.0 - real) + rng.normal(0, 2, real.shape[:2])[..., None]
         assert "several embryos" not in words_about(pale.astype(np.uint8))
     assert found > len(paths) / 2
+
+
+def is_smooth(picture):
+    """Return whether a picture gets the warning of an embryo without texture; None if no embryo is found."""
+    kinds = {w.kind for w in Embryo(picture).view(ExtractOptions(register="axis")).warnings}
+    return None if NOT_REGISTERED in kinds else SMOOTH.kind in kinds
+
+
+def drawn_ellipse(rng):
+    """Return an ellipse of one colour, perhaps with a blurred edge, a shadow or noise, uint8 (h, w, 3)."""
+    length, height = rng.uniform(100, 200), rng.uniform(45, 60)
+    background, colour = rng.integers(170, 255), rng.integers(20, 150, 3)
+    y, x = np.mgrid[-150:150, -250:250]
+    inside = gaussian_filter(((x / length) ** 2 + (y / height) ** 2 < 1) * 1.0, rng.uniform(0.5, 5))
+    shaded = colour * (1 - rng.uniform(0, 0.0008) * (x[..., None] + 250))
+    drawn = background + inside[..., None] * (shaded - background)
+    return np.clip(drawn + rng.normal(0, rng.uniform(0, 5), drawn.shape), 0, 255).astype(np.uint8)
+
+
+def test_what_is_smooth_inside_is_no_embryo(shared_data, rng):
+    ellipses = [is_smooth(drawn_ellipse(rng)) for _ in range(40)]
+    assert False not in ellipses and ellipses.count(True) > 20
+    assert not any(is_smooth(synthetic(number)) for number in range(8))
+    paths = sorted((shared_data / "flyexpress" / "images").iterdir())
+    assert sum(is_smooth(read_picture(path)) for path in paths) <= 1
 
 
 def test_every_kind_of_warning_has_one_line_and_goes_into_every_file(flyannot, own_chain, monkeypatch):

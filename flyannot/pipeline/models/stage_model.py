@@ -16,7 +16,6 @@ from flyannot.files.hdf5.supplied import STAGE_MODEL
 from flyannot.images.embryo import Embryo
 from flyannot.images.quality import find_refusal
 from flyannot.pipeline.models.loaded_model import load_model
-from flyannot.terms.unlikeness import UNLIKE
 
 STORED_UNDER = "4-6"  # a model file stores everything under a stage range, although this model is for all six
 LOOKS_LIKE = "looks like another stage range"  # the kind of a warning
@@ -27,6 +26,7 @@ _BLASTODERM = "4-6"
 # By `measure_unevenness`.  30 photographs of stage range 4-6 have at most 0.113.  Of the photographs that
 # docs/pictures/make_models.py simulates from 1,337 patterns, 3% have more than 0.12.
 _MOST_UNEVEN = 0.12
+_MOST_NOVELTY = 0.98  # of a picture that is rated
 _NOT_GUESSED = "its stage range cannot be guessed"
 UNEVEN = QualityWarning("uneven for a blastoderm", "folds or organs?")
 
@@ -77,7 +77,7 @@ class RatedEmbryo(Embryo):
         if why_not := find_refusal(view.warnings, is_registered=True):
             return None, why_not
         features = loaded.encoder.encode(view.grey).features[None]
-        if loaded.known.novelty(features, [""])[0] > UNLIKE:
+        if loaded.known.novelty(features, [""])[0] > _MOST_NOVELTY:
             return None, "unlike the photographs of the stage model"
         X = normalise_features(features, loaded.classify.normalisation)
         return log_odds(loaded.model, X)[0], ""
