@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -274,3 +275,22 @@ def test_any_locale_and_terminal(own_chain):
     not_utf8 = ascii_only | {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     done = in_shell("$flyannot annotate model.h5 embryos -o p.h5 --jobs 1", own_chain.folder, **not_utf8)
     assert done.returncode == 2 and "as ascii, not UTF-8" in done.stderr and "PYTHONUTF8=1" in done.stderr
+
+
+def test_curate_prints_the_agreement_and_annotations_every_change(flyannot, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for curator, verdict in (("anna", "accept"), ("ben", "reject")):
+        rows = [
+            f"{gene},4-6,pair rule,{v},{curator},2026-11-30"
+            for gene, v in (("eve", "accept"), ("ftz", verdict))
+        ]
+        Path(f"{curator}.csv").write_text(
+            "\n".join(["gene,stage_range,term,verdict,curator,date", *rows, ""])
+        )
+    Path("terms.csv").write_text("gene,stage_range,term\neve,4-6,gap\nftz,4-6,gap\n")
+    said = flyannot("curate anna.csv ben.csv -o all.csv", code=0)
+    assert said.err == "wrote all.csv; to decide: all.to-decide.csv\n"
+    assert re.search(r"^pair rule +anna and ben +2 +1 +0\.00$", said.out, re.MULTILINE)
+    assert flyannot("curate anna.csv -o one.csv", code=0).err == "wrote one.csv\n"
+    said = flyannot("annotations terms.csv anna.csv -o new.csv", code=0)
+    assert said.out == "added: pair rule of eve in 4-6\nadded: pair rule of ftz in 4-6\n"

@@ -157,6 +157,8 @@ def test_files_after_the_step_name_the_chain_and_hold_something_else(results, pl
         expected = None if kind == "descriptors" else ["extract", "denoise", *pooled]
         assert stored.options.get("chain") == expected
         assert stored.kind == ("descriptors" if kind == "denoised" else kind)
+        if stored.kind == "descriptors":
+            assert stored.inputs["images"] == open_stored_file(plain / "descriptors.h5").inputs["images"]
 
 
 def test_annotating_pictures_is_annotating_features(results, plain, flyannot):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from flyannot.files.atomic_file import lock_output
 from flyannot.pipeline.runs.configuration import read_configuration
 from tests.cli.test_cli import check_error
 from tests.small_embryos import KINDS, write_configuration
@@ -59,6 +60,12 @@ def test_other_options_are_other_parameters_of_their_step_alone(flyannot, place)
         assert {about["jobs"] for about in steps.values()} == {1}, "one job is enough for these"
         digests.append({step: about["options"] for step, about in steps.items()})
     assert [step for step in STEPS if digests[0][step] != digests[1][step]] == ["pool"]
+
+
+def test_a_workflow_of_a_run_that_is_being_written_is_refused(flyannot, place):
+    with lock_output(place / "results" / "run.toml"):
+        check_error(flyannot("workflow c.toml -o w"), 75, "is being written by another run")
+    assert not Path("w").exists()
 
 
 def test_a_profile_beside_a_workflow_is_replaced_only_by_force(flyannot, place):
