@@ -63,25 +63,26 @@ def measure_verdicts(setup):
     about = zip(groups.gene, groups.fbgn)
     named = [{"gene": gene, "fbgn": fbgn, "stage_range": STAGE_RANGE} for gene, fbgn in about]
     found = defaultdict(list)
-    for seed in range(setup.sizes["n_draws"]):
-        order = setup.rng(f"genes {seed}").permutation(len(groups))
+    for more_seed, draw in product(setup.sizes["seeds"], range(setup.sizes["n_draws"])):
+        of_seed = replace(setup, seed=setup.seed + more_seed)
+        order = of_seed.rng(f"genes {draw}").permutation(len(groups))
         teach, reviewed, tested = np.split(order, [n_taught, n_taught + max(numbers)])
-        table = folder / f"{seed}.csv"
+        table = folder / f"{more_seed}-{draw}.csv"
         corrections = setup.scratch / "reviewed" / "corrections.csv"
         corrections.parent.mkdir(exist_ok=True)
         terms = (named[g] | {"term": term} for g in teach for term in sorted(carried[g]))
         table.write_text(format_annotations(terms))
-        base = _trained(features, CuratedTerms(table), folder / f"{seed}.h5", TrainOptions())
+        base = _trained(features, CuratedTerms(table), folder / "first.h5", TrainOptions())
         test = X[tested], [carried[g] for g in tested], base.terms
         before = np.array(_scores(base, *test))
         for (how, what), n in product(HOW.items(), numbers):
-            rng = setup.rng(f"curators {seed} {how}")
+            rng = of_seed.rng(f"curators {draw} {how}")
             given = []
             for g in reviewed[:n]:
                 given += [Correction(**named[g], **one) for one in _review(base, X[g], carried[g], what, rng)]
             corrections.write_text(format_corrections(given))
             curated = CuratedTerms(corrections.parent, (corrections,))
-            options = TrainOptions(adapt=folder / f"{seed}.h5", corrections=(corrections,))
+            options = TrainOptions(adapt=folder / "first.h5", corrections=(corrections,))
             adapted = _trained(features, curated, folder / "adapted.h5", options)
             is_adapted = not np.array_equal(adapted.model.slope[: len(base.terms)], base.model.slope)
             found[how, n].append((len(given) / n, is_adapted, *before, *_scores(adapted, *test) - before))

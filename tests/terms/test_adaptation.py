@@ -98,7 +98,7 @@ def test_a_gain_is_measured_on_terms_that_were_not_chosen_by_the_inverse_of_thei
     assert not no and "no gain can be shown: the model keeps its answers" in nothing
 
 
-def test_a_gain_within_its_standard_error_is_not_shown(rng):
+def test_a_gain_that_chance_may_explain_is_not_shown(rng):
     """Of adaptations that change nothing but noise, few are accepted."""
     n_accepted = 0
     for _ in range(100):
@@ -107,4 +107,4 @@ def test_a_gain_within_its_standard_error_is_not_shown(rng):
         n_accepted += compare_answers(
             *(outcome(0.3 + part, truth) for part in noise), np.ones(truth.shape), list(range(80))
         )[0]
-    assert n_accepted <= 32  # 16 are expected
+    assert n_accepted <= 12  # 5 are expected
