@@ -24,6 +24,7 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
         groups, predicted = read_group_predictions(stored, s)
         evidence = {f"threshold {s}": np.array([term.threshold for term in predicted.learned], float)}
         evidence |= {f"{name} {s}": getattr(predicted, name).astype(float) for name in EVIDENCE}
+        evidence |= {f"measured_on {s}": predicted.measured_on}
         columns = {
             "stage_range": [s] * len(groups),
             "gene": groups.gene,
@@ -42,6 +43,7 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
         parts.append(anndata.AnnData(predicted.probability.astype(float), obs=obs, var=var, layers=layers))
     whole = anndata.concat(parts, join="outer", merge="first")
     whole = whole[:, sorted(whole.var_names)].copy()
+    whole.var = whole.var.fillna({f"measured_on {s}": "" for s in stage_ranges})
     if ids:
         whole.var["term_id"] = [ids.look_up(term, stage_ranges[0])[0] for term in whole.var_names]
     _write_anndata(stored, whole, path, answers=list(ANSWERS))

@@ -15,12 +15,13 @@ _MOST_ROWS = 1_048_576  # in a sheet of Excel
 _NO_DATE = datetime(1980, 1, 1)  # written as the date of creation, so that equal predictions give equal bytes
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
 _SUGGESTED_COLUMNS = ("gene", "stage_range", "term", "probability", "precision")
-_SUGGESTED_COLUMNS += ("caution", "curated", "quality_warnings")
+_SUGGESTED_COLUMNS += ("measured_on", "caution", "curated", "quality_warnings")
 _MOST_LETTERS = 40  # the width of the widest column
 
 _NOTES = {
     "probability": "how likely it is that a curator would give the term",
     "precision": "how often the term was right when it was suggested for genes that the model did not know",
+    "measured_on": "the genes and pictures on which the precision was measured",
     "caution": "why the answer is little more than a guess",
     "curated": "what curators said before: empty if they did not annotate the gene",
     "quality_warnings": "what looks wrong with a picture",

@@ -15,6 +15,7 @@ from flyannot.encode.groups import Groups
 from flyannot.files.hdf5 import predictions as store
 from flyannot.files.hdf5.model import read_classifier, read_classifier_name, read_terms
 from flyannot.files.hdf5.reading import read_image_metadata
+from flyannot.files.hdf5.supplied import measured_on
 from flyannot.terms.model import FEW_GENES, LEAST_GENES, PER_TERM, TESTED, build_model
 from flyannot.terms.suggestions import answer_thresholds
 
@@ -45,6 +46,7 @@ class Answer:
     n_genes : number of training genes with the term
     auc, auc_low, auc_high : cross-validated AUC of the term, with its 95% interval; None if it was not
         tested
+    measured_on : the genes, and the pictures of a supplied model, on which precision and AUC were measured
     caution : reason why the answer is little more than a guess, or ""
     held_out : "yes" if the model behind `probability` was not trained on the gene, otherwise "no"
     unlikeness : largest unlikeness (0 to 1) of the images of the group, see `NoveltyReference`
@@ -68,6 +70,7 @@ class Answer:
     auc: float | None = None
     auc_low: float | None = None
     auc_high: float | None = None
+    measured_on: str = ""
     caution: str = ""
     held_out: str = ""
     unlikeness: float | None = None
@@ -141,6 +144,7 @@ class GroupPredictions:
     quality_warnings : list of n_groups texts
     curated : int matrix, 1 if curators gave the term, 0 if not, -1 if unknown
     answer_before : int matrix, the answer of the previous run as an index in ANSWERS; -1 is unknown
+    model_measured_on : the genes on which the final model was measured
     """
 
     terms: list
@@ -163,6 +167,13 @@ class GroupPredictions:
     quality_warnings: list
     curated: np.ndarray
     answer_before: np.ndarray
+    model_measured_on: str = ""
+
+    @cached_property
+    def measured_on(self):
+        """A list with the genes on which the precision and the AUC of each term were measured, or ""."""
+        here = np.where(self.held_out.any(axis=0), "held-out genes of the run", self.model_measured_on)
+        return np.where(np.isnan(self.auc), "", here).tolist()
 
     @cached_property
     def answers(self):
@@ -220,7 +231,8 @@ def read_group_predictions(stored, stage_range):
     warnings = _quality_warnings(read_image_metadata(stored, stage_range), groups)
     renamed = {"terms": arrays.pop("term"), "probability_threshold": arrays.pop("threshold", None)}
     arrays["unlikeness"] = np.array([arrays["unlikeness"][rows].max() for rows in groups.rows], float)
-    return groups, GroupPredictions(**renamed, **arrays, quality_warnings=warnings)
+    where = measured_on(stored).removeprefix(" on ") or "held-out genes that the model learned from"
+    return groups, GroupPredictions(**renamed, **arrays, quality_warnings=warnings, model_measured_on=where)
 
 
 def _quality_warnings(columns, groups):
@@ -266,6 +278,7 @@ def group_answers(stage_range, groups, predicted, g):
             answer=ANSWERS[predicted.answers[g, j]],
             curated=(NO, YES, "")[predicted.curated[g, j]],
             change=predicted.change(g, j),
+            measured_on=predicted.measured_on[j],
             caution=learned.caution,
             held_out=YES if predicted.held_out[g, j] or not predicted.in_training[g] else NO,
             decision_value=float(predicted.decision_value[g, j]),
@@ -318,10 +331,9 @@ def model_terms(terms, model, n_yes=None):
     thresholds = model.probability_threshold
     for j, term in enumerate(terms):
         tested = {name: _known_number(getattr(model, name)[j]) for name in TESTED}
-        tested["n_yes"] = None if n_yes is None else n_yes[j]
+        tested |= {"n_genes": int(model.n_genes[j]), "n_yes": None if n_yes is None else n_yes[j]}
         threshold = None if thresholds is None else float(thresholds[j])
-        n_genes = int(model.n_genes[j])
-        learned.append(LearnedTerm(term, threshold, bool(model.is_learned[j]), n_genes, **tested))
+        learned.append(LearnedTerm(term, threshold, bool(model.is_learned[j]), **tested))
     return learned
 
 

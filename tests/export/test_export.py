@@ -107,7 +107,7 @@ def test_a_table_has_the_columns_and_rows_in_order(exported, open_predictions):
 
 def test_anndata_has_the_images_and_the_evidence(exported, open_predictions):
     found = anndata.read_h5ad(exported("predictions", "anndata"))
-    evidence = ("threshold", "n_genes", "auc", "auc_low", "auc_high")
+    evidence = ("threshold", "n_genes", "auc", "auc_low", "auc_high", "measured_on")
     stored = open_stored_file(open_predictions)
     assert found.uns["flyannot"]["digest"] == stored.digest
     n_images = sum(len(stored.read_array(s, "image")) for s in stored.stage_ranges)

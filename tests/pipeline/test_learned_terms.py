@@ -21,7 +21,8 @@ from tests.small_embryos import STAGE_RANGES, draw_embryos, rows_of_csv, write_c
 TERMS = "embryos/annotations.csv"
 NAMED = (
     "gene fbgn image group stage_range term probability threshold answer curated change precision n_genes "
-    "auc auc_low auc_high caution held_out unlikeness quality_warnings decision_value model_probability"
+    "auc auc_low auc_high measured_on caution held_out unlikeness quality_warnings decision_value "
+    "model_probability"
 )
 
 
@@ -42,6 +43,7 @@ def test_every_prediction_says_what_it_rests_on(chain, models):
         assert int(row["n_genes"]) == n_carriers
         assert row["held_out"] == "no" and row["probability"] == row["model_probability"], "it is no run"
         assert row["curated"] == row["change"] == ""
+        assert row["measured_on"] == ("held-out genes that the model learned from" if row["auc"] else "")
         for name in ("auc", "auc_low", "auc_high"):
             assert row[name] == ("" if n_carriers < LEAST_GENES else f"{getattr(model.model, name)[j]:.4f}")
         few = f"learned from {n_carriers} genes" if n_carriers < LEAST_GENES else ""
