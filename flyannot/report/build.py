@@ -128,7 +128,7 @@ def _build_page(run, groups, ids, more_banners, wanted):
     from flyannot.report.atoms import render_dictionary
     from flyannot.report.banners import list_banners
     from flyannot.report.page import PATTERNS, Page, build_review
-    from flyannot.report.scores_section import render_scores
+    from flyannot.report.scores_section import render_calibration, render_scores
 
     learned = {shown.stage_range: shown.predicted.learned for shown in run.shown_groups if shown.predicted}
     return Page(
@@ -138,6 +138,7 @@ def _build_page(run, groups, ids, more_banners, wanted):
             ("groups", "Genes", _render_groups(run, groups, list(learned))),
             (PATTERNS, "Map of patterns", render("patterns.html") if run.stage_ranges else ""),
             ("scores", "Scores", render_scores(run.scores, ids)),
+            ("calibration", "Calibration", render_calibration(run)),
             ("dictionary", "Dictionary", render_dictionary(run)),
             ("origin", "How it was made", render_origin(run, [*run.notes, *ids.notes])),
         ],

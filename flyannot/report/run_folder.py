@@ -277,6 +277,8 @@ def _open_files(folder):
     used = files["features"].inputs.get("dictionary", ()) if "features" in files else ()
     if used and "dictionary" in files and files["dictionary"].digest not in used:
         del files["dictionary"]  # a run that adapts a model uses the dictionary of the model
+    if "predictions" in files and "model" not in files:
+        files |= _open_model(files["predictions"], None)  # of a run that learned nothing
     missing = [path.name for kind, path in paths.items() if kind not in files]
     notes = [f"There is no {name}: the parts of the page that need it are left out." for name in missing]
     return files, notes

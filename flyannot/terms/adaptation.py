@@ -20,7 +20,7 @@ from flyannot.encode.groups import Groups
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval
 from flyannot.terms.cross_validation import cross_validate, exclusion_reasons
 from flyannot.terms.model import fit_model, model_from_arrays
-from flyannot.terms.training_set import observed_terms, trainable_terms, training_rows
+from flyannot.terms.training_set import judged_weights, observed_terms, trainable_terms, training_rows
 
 MOST_VALUES = 1 << 26  # larger rows are not kept, so that files of models stay small
 _LARGEST = 127  # int8
@@ -178,18 +178,17 @@ class Adaptation:
     n_threads, seed : int
     """
 
-    def __init__(self, base, curated, features, annotations, stage_range, options, *, n_threads=1, seed=0):
+    def __init__(self, base, curated, features, annotations, stage_range, options, n_threads, seed):
         self._base = base
         self._seed = seed, stage_range
-        genes = list(zip(curated.groups.gene, curated.groups.fbgn))
-        weights = np.array([annotations.judged_weights(g, stage_range, base.terms, f) for g, f in genes])
+        weights = judged_weights(curated.groups, annotations, stage_range, base.terms)
         known = observed_terms(curated.groups, annotations, stage_range, base.terms)
         known &= ~np.isin(base.terms, options.exclude_terms)
         teaches = known & (weights == 1)
         rows = extend_training_set(curated, teaches, features.shape[0], base.terms, base.rows)
         self._rows = rows.with_features(ExtendedFeatures(features, base.rows.X), options, n_threads)
         self._X = training_rows(features.iterate_blocks(), curated.groups, options)
-        self._observed = np.hstack([known, rows.observed[: len(genes), len(base.terms) :]])
+        self._observed = np.hstack([known, rows.observed[: len(curated), len(base.terms) :]])
         # A gene that the model knows cannot test it, and nothing is to test if no group teaches anything.
         is_new = np.array([gene not in base.train_genes for gene in curated.genes])
         self._weights = weights * known * is_new[:, None] * teaches.any()
@@ -212,15 +211,12 @@ class Adaptation:
         more = {"rng": stage_range_rng(*self._seed), "method": model.method, "options": options}
         after = cross_validate(self._rows, folds=folds, **more)
         after = replace(after.subset(slice(n), range(len(after.terms))), observed=self._observed)
-        n_folds = max(folds.values()) + 1
-        own = exclusion_reasons(after.truth, np.array(genes), after.folds, n_folds, after.observed)
+        about = np.array(genes), after.folds, max(folds.values()) + 1, after.observed
+        own = exclusion_reasons(after.truth, *about)
         after = replace(after, reasons=[why or mine for why, mine in zip(self._rows.reasons or own, own)])
-        values = model.decision_values(self._X)
-        p = model.probabilities(values)
-        of_base = (values, model.answers(values), p, model.answer_thresholds(p))
         before = replace(after.subset(slice(n), range(len(after.terms))), reasons=after.reasons)
         is_unknown = np.isnan(after.values[:, known])  # no fold could train these terms
-        for name, of_one in zip(("values", "yes", "probabilities", "thresholds"), of_base):
+        for name, of_one in model.outcomes(model.decision_values(self._X)).items():
             getattr(before, name)[:, known] = of_one
             np.copyto(getattr(after, name)[:, known], of_one, where=is_unknown)
         is_gain, sentence = compare_answers(before, after, self._weights, genes)
@@ -245,8 +241,7 @@ class Adaptation:
             adapted = fit_model(model.method, rows.X, Y, rows.genes, **more)
             adapted = replace(adapted, scorer=rows.in_features(adapted.scorer))
             model = adapted if is_gain else join_models(model, adapted)
-        X = np.concatenate([self._X, base.rows.X])
-        carried = TrainingRows.from_features(X, rows.genes, Y, observed)
+        carried = TrainingRows.from_features(np.concatenate([self._X, base.rows.X]), rows.genes, Y, observed)
         terms = [rows.terms[j] for j in kept]
         genes = base.train_genes.union(rows.genes)
         return replace(base, terms=terms, model=model, train_genes=genes, rows=carried), sentence

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from flyannot.terms.calibration import NO_ANSWERS, calibration_errors, reliability_bins
 from flyannot.terms.group_outcomes import outcomes_from_json
 from flyannot.terms.metrics import auc_interval, group_agreement, weighted_pairs
 
 N_SAMPLES = 1000
 LEVEL = 0.95
-_N_BINS = 10
 CONFIDENCE = ("auc_interval", "brier", "ece")  # are added to the scores
 _SEED = 20140824  # fixed: intervals are part of the scores
 
@@ -265,29 +265,5 @@ def _calibration(outcomes):
 
     outcomes : list of TermOutcomes
     """
-    if not any(outcome.terms for outcome in outcomes):
-        return {"brier": None, "ece": None}
-    probability = np.concatenate([outcome.probabilities[outcome.observed] for outcome in outcomes])
-    truth = np.concatenate([outcome.truth[outcome.observed] for outcome in outcomes])
-    return {"brier": float(np.mean((probability - truth) ** 2)), "ece": calibration_error(probability, truth)}
-
-
-def calibration_error(probability, truth):
-    """Return the expected calibration error (ECE) over ten bins of equal width.
-
-    It is the mean absolute difference between the mean probability of a bin and its fraction of positives.
-    Bins are weighted by their numbers of probabilities.
-
-    Parameters
-    ----------
-    probability : float array (n,) in [0, 1]
-    truth : bool array (n,)
-
-    Source
-    ------
-    Guo, Pleiss, Sun and Weinberger, ICML 2017, arXiv:1706.04599.
-    """
-    probability, truth = np.asarray(probability), np.asarray(truth)
-    place = np.minimum((probability * _N_BINS).astype(int), _N_BINS - 1)
-    excess = np.bincount(place, probability - truth, _N_BINS)
-    return float(np.abs(excess).sum() / len(probability))
+    bins = [reliability_bins(one.probabilities[one.observed], one.truth[one.observed]) for one in outcomes]
+    return calibration_errors(sum(bins, NO_ANSWERS))

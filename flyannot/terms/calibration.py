@@ -4,6 +4,8 @@ import numpy as np
 
 from flyannot.terms.options import BALANCED
 
+N_BINS = 10  # of probabilities, all of one width
+NO_ANSWERS = np.zeros((N_BINS, 4))  # the bins of no answers
 _MOST_STEPS = 100  # of Newton's method; 5 to 10 are usual
 _LEAST_CURVATURE = 1e-12  # is added to the curvature of the loss
 _PART = 1e-4  # of the gain that a step promises; a step that gains less is halved
@@ -54,6 +56,40 @@ def fit_platt(values, truth):
         parameters = parameters - step
     slope = parameters[0] / spread
     return float(slope), float(parameters[1] - slope * centre)
+
+
+def reliability_bins(probability, truth, weights=1.0):
+    """Add up answers in bins of their probability.
+
+    Parameters
+    ----------
+    probability : float array (n,), in [0, 1]
+    truth : bool array (n,)
+    weights : float array (n,), how much each answer counts; or a number
+
+    Returns
+    -------
+    bins : float64 array (N_BINS, 4), the sums of probabilities, positives, answers and squared errors
+    """
+    place = np.minimum((probability * N_BINS).astype(int), N_BINS - 1)
+    columns = (probability, truth, np.ones(len(truth)), (probability - truth) ** 2)
+    return np.stack([np.bincount(place, weights * column, N_BINS) for column in columns], axis=1)
+
+
+def calibration_errors(bins):
+    """Return the Brier score and the expected calibration error (ECE) of `reliability_bins`, as a dict.
+
+    Both are None if there are no answers.
+    The ECE is the mean absolute difference between the mean probability of a bin and its fraction of
+    positives.  Bins are weighted by their numbers of answers.
+
+    Source
+    ------
+    Guo, Pleiss, Sun and Weinberger, ICML 2017, arXiv:1706.04599.
+    """
+    sums = {"brier": bins[:, 3].sum(), "ece": np.abs(bins[:, 0] - bins[:, 1]).sum()}
+    n = bins[:, 2].sum()
+    return {name: float(error / n) if n else None for name, error in sums.items()}
 
 
 def choose_threshold(values, truth, at=BALANCED):

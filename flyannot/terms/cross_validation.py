@@ -47,23 +47,18 @@ def cross_validate(rows, *, folds, rng, method="coupled-ridge", options=None):
     unevaluable = exclusion_reasons(Y, genes, row_folds, max(folds.values()) + 1, observed)
     reasons = [given or own for given, own in zip(rows.reasons, unevaluable)]
     kept = [j for j, reason in enumerate(reasons) if not reason]
-    values, probability, threshold = np.full((3, *Y.shape), np.nan)
-    yes = np.zeros(Y.shape, bool)
+    found = dict(zip(("values", "probabilities", "thresholds"), np.full((3, *Y.shape), np.nan)))
+    found["yes"] = np.zeros(Y.shape, bool)
     options.on_terms(len(reasons) * (max(folds.values()) + 1) - len(kept) * len(np.unique(row_folds)))
     held_out = [row_folds == fold for fold in np.unique(row_folds) if fold >= 0] if kept else []
     for out in held_out:
         known = {"genes": genes[~out], "observed": observed[:, kept][~out]}
         model = fit_model(method, X[~out], Y[:, kept][~out], **known, rng=rng, options=options)
         log.debug("%d terms, %d groups trained, %d held out", len(kept), (~out).sum(), out.sum())
-        of_fold = model.decision_values(X[out])
-        where = np.ix_(out, kept)
-        values[where] = of_fold
-        yes[where] = model.answers(of_fold)
-        probability[where] = model.probabilities(of_fold)
-        threshold[where] = model.answer_thresholds(probability[where])
-    return TermOutcomes(
-        tuple(rows.terms), Y, values, yes, probability, row_folds, tuple(reasons), threshold, observed
-    )
+        for name, of_fold in model.outcomes(model.decision_values(X[out])).items():
+            found[name][np.ix_(out, kept)] = of_fold
+    more = {"folds": row_folds, "reasons": tuple(reasons), "observed": observed}
+    return TermOutcomes(tuple(rows.terms), Y, **found, **more)
 
 
 def join_outcomes(outcomes):

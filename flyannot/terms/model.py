@@ -7,7 +7,7 @@ import numpy as np
 from flyannot.base.errors import DataError
 from flyannot.base.text import pluralise
 from flyannot.terms import CLASSIFIERS
-from flyannot.terms.calibration import choose_threshold, fit_platt, sigmoid
+from flyannot.terms.calibration import NO_ANSWERS, choose_threshold, fit_platt, reliability_bins, sigmoid
 from flyannot.terms.metrics import LEAST_GENES, auc, auc_interval
 from flyannot.terms.options import EXPECTED_F1
 from flyannot.terms.scorer import FitOptions, OutOfFoldValues, Scorer, list_observed_rows, observed_mask
@@ -18,8 +18,9 @@ FEW_GENES = 20  # with the term; with fewer, an AUC is mostly chance
 _COUNTS = ("n_groups", "n_positive", "n_genes")
 TESTED = ("auc", "auc_low", "auc_high", "precision")  # from cross-validation
 # The kind of number and the dimensions of each array, as in `Scorer.ARRAYS`.
-PER_TERM = dict.fromkeys(("threshold", "slope", "offset"), ("f", ("n_terms",)))
+PER_TERM: dict[str, tuple] = dict.fromkeys(("threshold", "slope", "offset"), ("f", ("n_terms",)))
 PER_TERM |= dict.fromkeys(_COUNTS, ("i", ("n_terms",))) | dict.fromkeys(TESTED, ("f", ("n_terms",)))
+PER_TERM["reliability"] = "f", ("n_terms", *NO_ANSWERS.shape)
 _FIELDS = {"threshold": "decision_threshold"}  # names in a Model that differ from the names in files
 
 
@@ -38,9 +39,10 @@ class Model:
     n_groups : int32 (n_terms,), number of training groups for which it is known whether they have the term
     n_positive : int32 (n_terms,), number of training groups with the term
     n_genes : int32 (n_terms,), number of training genes with the term
-    auc, auc_low, auc_high : float64 (n_terms,), cross-validated AUC with its interval; see `held_out_aucs`
+    auc, auc_low, auc_high : float64 (n_terms,), cross-validated AUC with its interval; see `assess_terms`
     precision : float64 (n_terms,), fraction of the yes answers about held-out groups that were right
         It is nan if the AUC is nan, and if there was no such answer.
+    reliability : float64 (n_terms, N_BINS, 4), `reliability_bins` of held-out answers; 0 if the AUC is nan
     """
 
     method: str
@@ -55,6 +57,7 @@ class Model:
     auc_low: np.ndarray
     auc_high: np.ndarray
     precision: np.ndarray
+    reliability: np.ndarray
 
     def decision_values(self, X):
         """Return the decision value of every row for every term, float64 (n_rows, n_terms).
@@ -110,10 +113,16 @@ class Model:
         """Return the probability above which each answer is yes, float64 (n_groups, n_terms)."""
         return answer_thresholds(probability, self.is_learned, self.probability_threshold)
 
+    def outcomes(self, values):
+        """Return all that the model says of decision values, as a dict with fields of TermOutcomes."""
+        probability = self.probabilities(values)
+        known = {"values": values, "yes": self.answers(values), "probabilities": probability}
+        return known | {"thresholds": self.answer_thresholds(probability)}
+
     def arrays(self):
         """Return all arrays of the model by name, for a file.
 
-        Names that begin with "scorer/" belong to the scorer.  All other arrays have one entry for each term.
+        Names that begin with "scorer/" belong to the scorer.  All other arrays have one row for each term.
         All are integers or floats.
         """
         scorer = {f"scorer/{name}": array for name, array in self.scorer.arrays().items()}
@@ -128,13 +137,13 @@ def model_from_arrays(method, arrays):
 
 
 def build_model(method, scorer, arrays):
-    """Build a Model from its scorer and from arrays that have one entry for each term.
+    """Build a Model from its scorer and from arrays that have one row for each term.
 
     Parameters
     ----------
     method : name in CLASSIFIERS
     scorer : Scorer
-    arrays : dict, name in PER_TERM -> array (n_terms,)
+    arrays : dict, name in PER_TERM -> array (n_terms, ...)
     """
     known = {_FIELDS.get(name, name): np.asarray(arrays[name]) for name in PER_TERM if name in arrays}
     threshold = known.pop("decision_threshold", None)
@@ -192,14 +201,11 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     n_groups = np.array([len(truth) for _, truth in pairs], np.int32)
     n_positive = Y.sum(axis=0).astype(np.int32)
     n_genes, _ = count_genes(Y, genes, observed)
-    areas = np.full((3, Y.shape[1]), np.nan)
-    if options.is_tested:
-        areas = held_out_aucs(held_out, Y, genes, observed)
+    areas, reliability = assess_terms(held_out, Y, genes, observed & options.is_tested)
     decision_threshold = None
     if options.operating_point != EXPECTED_F1:
         decision_threshold = np.array([choose_threshold(*p, options.operating_point) for p in pairs], float)
-    untested = np.full(Y.shape[1], np.nan)
-    of_terms = slope, offset, n_groups, n_positive, n_genes, *areas, untested
+    of_terms = slope, offset, n_groups, n_positive, n_genes, *areas, areas[0], reliability
     model = Model(method, scorer, decision_threshold, *of_terms)
     answered = [truth[yes] for truth, yes in zip(Y.T, model.answers(held_out.values, observed).T)]
     precision = np.array([truth.mean() if len(truth) else np.nan for truth in answered], float)
@@ -228,8 +234,8 @@ def count_genes(Y, genes, observed):
     return n_genes, n_known - n_genes
 
 
-def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
-    """Return the AUC of every term from out-of-fold decision values, with its 95% interval.
+def assess_terms(held_out: OutOfFoldValues, Y, genes, observed):
+    """Return the AUC of every term from out-of-fold decision values, and the reliability of probabilities.
 
     Parameters
     ----------
@@ -240,24 +246,30 @@ def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
 
     Returns
     -------
-    auc, low, high : float64 arrays (n_terms,)
+    areas : float64 array (3, n_terms), the AUC and the ends of its 95% interval.
         All three are nan (untested) if fewer than LEAST_GENES genes have the term or lack it, or if no fold
         has both classes.
+    reliability : float64 array (n_terms, N_BINS, 4), `reliability_bins`; 0 if untested.
+        The probabilities of a fold are calibrated on the values of the other folds.
     """
     areas = np.full((3, Y.shape[1]), np.nan)
+    reliability = np.zeros((Y.shape[1], *NO_ANSWERS.shape))
     rows = list_observed_rows(observed)
     number = np.unique(genes, return_inverse=True)[1]
     for j in range(Y.shape[1]):
         values, truth, folds = (column[rows[j], j] for column in (held_out.scored, Y, held_out.folds))
         if interval := auc_interval(values, truth, folds=folds, genes=number[rows[j]]):
             areas[:, j] = auc(values, truth, folds), *interval
-    return areas
+            for out in (folds == fold for fold in np.unique(folds)):
+                slope, offset = fit_platt(values[~out], truth[~out])
+                reliability[j] += reliability_bins(sigmoid(slope * values[out] + offset), truth[out])
+    return areas, reliability
 
 
 def empty_model(n_features):
     """Return the model of a stage range without trainable terms: a linear SVM without terms."""
     scorer = CLASSIFIERS["svm"](np.zeros((0, n_features)), np.zeros(0), np.zeros(0))
-    none = {name: np.zeros(0, np.int32 if kind == "i" else float) for name, (kind, _) in PER_TERM.items()}
+    none = {name: np.zeros((0, *shape[1:]), kind) for name, (kind, shape) in PER_TERM.items()}
     return build_model("svm", scorer, none)
 
 

@@ -228,6 +228,12 @@ def observed_terms(groups, annotations, stage_range, terms):
     return ~truth_matrix(unknown, terms)
 
 
+def judged_weights(groups, annotations, stage_range, terms):
+    """Return the weights of `Annotations.judged_weights` for all groups, float64 (n_groups, n_terms)."""
+    genes = zip(groups.gene, groups.fbgn)
+    return np.array([annotations.judged_weights(gene, stage_range, terms, fbgn) for gene, fbgn in genes])
+
+
 def _exclusion_reason(term, count, options):
     """Return the reason why a term is left out of training, or "".
 

@@ -19,6 +19,8 @@ from PIL import Image as Picture
 from flyannot import DictionaryLearning
 from flyannot.base.errors import InputError
 from flyannot.dataset.folder import read_images
+from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.terms.calibration import calibration_errors
 from tests.conftest import ROOT
 from tests.processes import CLI, LIMIT_S, start_process, wait_for
 from tests.small_embryos import KINDS, rows_of_csv
@@ -86,6 +88,9 @@ def test_what_is_supplied_is_what_its_page_says(flyannot, tmp_path, monkeypatch)
     assert sorted(row[0].strip("| ") for row in rows if len(row) == 4 and row[1].isdigit()) == terms
     assert len(terms) == 31 and model["stage_ranges"]["4-6"]["train_gene"]["shape"] == [553]
     assert "gave 553 of them" in page and "Mean AUC of the 31 terms" in page
+    bins = open_stored_file(path).read_array("4-6", "model/reliability").sum(axis=0)
+    said = f"is {calibration_errors(bins)['ece']:.3f}, but of {bins[-1, 2]:.0f} answers above 0.9 only "
+    assert f"{said}{bins[-1, 1] / bins[-1, 2]:.0%} were right" in " ".join(page.split())
     notice = tomllib.loads((path.parent / "models.toml").read_text(encoding="utf-8"))["blastoderm"]
     card = flyannot("info blastoderm", code=0).out
     assert f"<!-- card -->\n{card}<!-- end of card -->" in page and notice["licence"] in card
@@ -107,9 +112,11 @@ def test_the_supplied_model_annotates_pictures_and_its_page_shows_all(flyannot, 
     rows = rows_of_csv("terms.csv")
     assert len(rows) == 4 * 31 and {row["held_out"] for row in rows} == {"yes"}
     assert all(0 <= float(row["unlikeness"]) <= 1 for row in rows)
+    assert {row["measured_on"] for row in rows} == {"drawn patterns of 553 genes"}
     page = Path("terms.html").read_bytes()
     assert b"Expression patterns: terms<" in page and b" genes, 4 images" not in page and b"4 images" in page
     assert b'class=\\"map\\"' in page or b'class="map"' in page, "maps, although the model is not beside it"
+    assert b"Reliability, 17,143 held-out answers of the model on drawn patterns of 553 genes<" in page
     assert "up to date" in flyannot("annotate blastoderm pictures -o terms.h5 --page", code=0).err
     shutil.rmtree("pictures")
     flyannot("report terms.h5 -o again.html", code=0)

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,24 +26,12 @@ from flyannot.report.drawing import pack_map, trace_outline
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import to_script_json, write_page
 from flyannot.report.run_folder import open_run
-from flyannot.report.scores_section import reliability_curve
+from flyannot.report.scores_section import _draw_curated_answers
 from flyannot.terms.answers import UNDETERMINED, read_group_predictions
 from tests.report.pages_read import groups_of, index_json, index_of, make_report, tree_of, without_scripts
 from tests.report.small_pages import NASTY, entries, nasty_entries, nasty_page, write_groups
 from tests.report.small_pages import shown as shown_picture
 from tests.small_embryos import rows_of_csv
-
-# --- calibration ---
-
-
-def test_reliability_of_honest_and_of_boastful_probabilities(rng):
-    p = rng.random(20000)
-    predicted, observed = reliability_curve(p, rng.random(20000) < p)
-    assert len(predicted) == 10
-    np.testing.assert_allclose(observed, predicted, atol=0.05)
-    assert reliability_curve(np.full(10, 0.9), np.zeros(10, bool)).ravel() == pytest.approx([0.9, 0])
-    assert reliability_curve(np.array([1.0, 0.0]), np.array([True, False])).tolist() == [[0, 1], [0, 1]]
-
 
 # --- what is drawn ---
 
@@ -54,6 +43,39 @@ def test_a_packed_map_unpacks_to_it(rng):
 
 
 # --- the page of a run ---
+
+
+def test_the_diagram_of_a_run_is_of_its_held_out_answers(run, page):
+    scores = json.loads((run.folder / "scores.json").read_text())
+    overall = scores["summary"]["all"]
+    n = sum(text.count(bit) for of in scores["evaluated"].values() for text in of["truth"] for bit in "01")
+    errors = f"Expected calibration error {overall['ece']:.3f}, Brier score {overall['brier']:.3f}."
+    text = page.read_text()
+    assert text.count("<figcaption>Reliability, ") == 1 and errors in text
+    assert f"Reliability, {n:,} answers about held-out genes<" in text
+
+
+def test_a_diagram_counts_drawn_terms_by_the_inverse_of_their_chance_and_no_gene_of_the_model(rng):
+    """The genes are judged whole, in two drawn terms and a chosen one, and known to the model."""
+    known = {("drawn", "4-6"): frozenset({"t0", "t1", "t2"}), ("old", "4-6"): frozenset({"t0"})}
+    chances = {("drawn", "4-6"): {"t0": 0.25, "t1": 0.5}, ("old", "4-6"): {"t0": 0.1}}
+    genes = ["whole", "drawn", "old"]
+    ids = {gene: {gene} for gene in genes}
+    annotations = Annotations(dict.fromkeys(known), ids, known_only=known, chances=chances)
+    predicted = SimpleNamespace(
+        terms=["t0", "t1", "t2", "t3"],
+        probability=np.array([[0.15, 0.35, 0.55, 0.55], [0.15, 0.35, 0.95, 0.95], [0.75] * 4]),
+        curated=np.array([[1, 0, -1, -1], [0, 1, 1, -1], [1, -1, -1, -1]]),
+        held_out=np.zeros((3, 4), bool),
+        in_training=np.array([False, False, True]),
+    )
+    groups = SimpleNamespace(gene=genes, fbgn=[""] * 3)
+    shown = SimpleNamespace(stage_range="4-6", groups=groups, predicted=predicted)
+    for held_out, last in ((False, []), (True, [[0.75, 1.0]])):
+        predicted.held_out[2] = held_out
+        (diagram,) = _draw_curated_answers(SimpleNamespace(annotations=annotations, shown_groups=[shown]))
+        assert diagram["points"] == pytest.approx(np.array([[0.15, 1 / 5], [0.35, 2 / 3], *last]))
+        assert diagram["what"] == f"{4 + held_out} answers about held-out genes"
 
 
 def test_the_page_is_whole_and_needs_nothing_else(page):

@@ -11,7 +11,7 @@ import pytest
 from flyannot.pipeline.options import EvaluateOptions
 from flyannot.pipeline.steps.evaluate import build_evaluation
 from flyannot.terms import bootstrap
-from flyannot.terms.calibration import sigmoid
+from flyannot.terms.calibration import calibration_errors, reliability_bins, sigmoid
 from flyannot.terms.group_outcomes import outcomes_from_json, outcomes_to_json
 from flyannot.terms.metrics import TermOutcomes, auc, group_agreement, score_terms
 from tests.small_embryos import CLASSIFY
@@ -109,9 +109,10 @@ def test_intervals_of_the_agreement_of_groups_are_of_the_groups_repeated_as_draw
 
 def test_calibration_error_by_hand():
     probability, truth = np.array([0.05, 0.05, 1.0, 0.9]), np.array([False, True, True, True])
-    assert bootstrap.calibration_error(probability, truth) == pytest.approx((0.9 + 0.1) / 4)
-    in_last_bin = bootstrap.calibration_error(np.array([0.91, 1.0]), np.array([True, False]))
-    assert in_last_bin == pytest.approx((0.91 + 1.0 - 1) / 2)
+    errors = calibration_errors(reliability_bins(probability, truth))
+    assert errors["ece"] == pytest.approx((0.9 + 0.1) / 4)
+    in_last_bin = calibration_errors(reliability_bins(np.array([0.91, 1.0]), np.array([True, False])))
+    assert in_last_bin["ece"] == pytest.approx((0.91 + 1.0 - 1) / 2)
     known = {"terms": ["gap"], "observed": np.array([True, True, True, False])}
     both = bootstrap._calibration([SimpleNamespace(probabilities=probability, truth=truth, **known)])
     errors = (0.05**2 + 0.95**2 + 0) / 3, (0.9 + 0) / 3  # of what is known

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from flyannot.terms.calibration import choose_threshold, fit_platt
+from flyannot.terms.calibration import choose_threshold, fit_platt, reliability_bins
 from flyannot.terms.options import BALANCED
 
 
@@ -98,3 +98,13 @@ def test_a_threshold_gives_what_is_wanted_and_as_much_of_the_other_as_any_that_d
             assert found[what] >= wanted and found["tp"] == max(one["tp"] for one in fitting)
         else:
             assert found[what] >= wanted and found["fp"] == min(one["fp"] for one in fitting)
+
+
+def test_bins_add_up_answers_of_which_each_counts_by_its_weight(rng):
+    p = rng.random(20000)
+    truth = rng.random(20000) < p
+    bins = reliability_bins(p, truth)
+    assert bins[:, 2].sum() == 20000 and np.abs(bins[:, 0] - bins[:, 1]).max() < 0.05 * bins[:, 2].min()
+    assert bins[:, 3].sum() == pytest.approx(((p - truth) ** 2).sum())
+    weighted = reliability_bins(np.array([1.0, 0.25]), np.array([True, False]), np.array([3, 2]))
+    assert weighted[[2, 9]].tolist() == [[0.5, 0, 2, 0.125], [3, 3, 3, 0]]

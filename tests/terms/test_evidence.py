@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from flyannot.terms.calibration import fit_platt, reliability_bins
 from flyannot.terms.metrics import auc, auc_interval
-from flyannot.terms.model import LEAST_GENES, count_genes, held_out_aucs
+from flyannot.terms.model import LEAST_GENES, assess_terms, count_genes
 from flyannot.terms.scorer import OutOfFoldValues, choose_setting
 from flyannot.terms.training_set import ENOUGH_GROUPS
 from tests.campaign.trials import IN_CAMPAIGN
@@ -27,12 +28,25 @@ def test_a_term_of_too_few_genes_is_untested_and_any_other_has_its_auc_within_fo
     genes, folds = np.array([f"g{i}" for i in range(30)]), np.arange(30) % 3
     Y = (np.arange(30) < n_positive)[:, None]
     values = rng.normal(size=(30, 1)) + Y + 5 * folds[:, None]  # folds have no common scale
-    area, low, high = np.ravel(held_out_aucs(held_out(values, folds), Y, genes, np.ones_like(Y)))
+    area, low, high = np.ravel(assess_terms(held_out(values, folds), Y, genes, np.ones_like(Y))[0])
     if n_positive in (LEAST_GENES - 1, 26):
         assert np.isnan([area, low, high]).all()
     else:
         assert area == auc(values[:, 0], Y[:, 0], folds)
         assert low < area < high or (low, high) == (area, area) == (1, 1)
+
+
+def test_the_reliability_of_a_fold_is_by_a_calibration_on_the_other_folds(rng):
+    folds, Y = np.arange(60) % 3, rng.random((60, 2)) < [0.5, 0.05]
+    Y[:4, 1], Y[4:, 1] = True, False  # too few to test
+    values = rng.normal(size=Y.shape) + Y
+    of_terms = assess_terms(held_out(values, folds), Y, np.arange(60), np.ones_like(Y))[1]
+    bins = 0
+    for fold in range(3):
+        out = folds == fold
+        slope, offset = fit_platt(values[~out, 0], Y[~out, 0])
+        bins = bins + reliability_bins(1 / (1 + np.exp(-slope * values[out, 0] - offset)), Y[out, 0])
+    assert of_terms[0] == pytest.approx(bins) and not of_terms[1].any()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3])  # of the positive genes, of those that look like negative ones

@@ -280,9 +280,8 @@ class CrossValidation(Evaluation):
         for s, groups in curated.items():
             names = [groups.groups.name, groups.genes]
             if s in bases:
-                more = {"n_threads": execution.workers.jobs, "seed": self.seed}
-                about = bases[s], groups, loaded[s][1], annotations, s, train
-                outcomes[s], _, said = Adaptation(*about, **more).compare(folds, fit_options)
+                about = bases[s], groups, loaded[s][1], annotations, s, train, fit_options.n_threads
+                outcomes[s], _, said = Adaptation(*about, self.seed).compare(folds, fit_options)
                 compared.append(f"{s}: {said}")
                 if n_seen := len(bases[s].train_genes.intersection(groups.genes)):
                     compared.append(f"warning: {s}: {_LEARNED.format(n=n_seen, what='genes')}")

@@ -133,12 +133,11 @@ class ModelTask(FileTask):
                 n_folds = default_min_groups(columns, annotations, options.exclude_terms)
                 genes = {gene for groups in curated.values() for gene in groups.genes}
                 folds = split_by_gene(genes, n_folds, seed)  # as in `evaluate`
-            more = {"n_threads": execution.workers.jobs, "seed": seed}
             for s, base in bases.items():
                 trained[s] = base
                 if s in curated and len(curated[s]):
-                    about = base, curated[s], features[s], annotations, s, options
-                    trained[s], said = Adaptation(*about, **more).train(folds, fit_options)
+                    about = base, curated[s], features[s], annotations, s, options, fit_options.n_threads
+                    trained[s], said = Adaptation(*about, seed).train(folds, fit_options)
                     log.info("note: %s: %s", s, said)
         count.finish()
         return trained
