@@ -230,5 +230,8 @@ def test_an_adapted_model_has_all_terms_and_says_from_which_model(flyannot, desk
     )
     assert "no new gene is finished" in said.out
     assert "the model learned from the genes of 24 of these genes" in said.out
+    line = f"evaluate features.h5 {TERMS} --corrections corrections.csv --nested --adapt"
+    said = flyannot(f"{line} descriptors.h5", code=2)
+    assert "no nested scores" in said.err, "it is refused before the model is read"
     line = f"evaluate features.h5 {TERMS} --corrections corrections.csv --model adapted.h5"
     assert "base model" in flyannot(line, code=2).err, "the scores would be of a model that was not adapted"

@@ -231,6 +231,8 @@ class CrossValidation(Evaluation):
         return {s: columns for s, (columns, _) in self.open_features().items()}
 
     def with_chosen_options(self):
+        if self.train.adapt and self.options.nested:
+            raise InputError("an adapted model has no nested scores", fix="leave out --nested")
         train, options = adapted_options(self.train), self.options
         if train.min_groups is None or options.folds is None:
             enough = default_min_groups(self.read_columns(), self.curated.annotations, train.exclude_terms)
@@ -253,8 +255,6 @@ class CrossValidation(Evaluation):
         if train.adapt:
             files = open_compatible(self.paths, "features")
             _, bases = load_base_models(train.adapt, files)
-            if options.nested:
-                raise InputError("an adapted model has no nested scores", fix="leave out --nested")
         columns = {s: of_range for s, (of_range, _) in loaded.items()}
         curated = {s: build_training_set(of_range, annotations, s, train) for s, of_range in columns.items()}
         curated = {s: groups for s, groups in curated.items() if len(groups)}
