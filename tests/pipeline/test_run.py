@@ -269,6 +269,9 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
     if suggests:
         stored = open_stored_file(out / "predictions.h5")
         assert len(stored.read_array("4-6", "term")) == 31, "suggestions of the supplied model"
+    tested = "held-out answers of the model"
+    measured = f"{tested} on drawn patterns of 553 genes<"
+    assert (measured in (out / "report.html").read_text()) == bool(suggests)
     flyannot("workflow C -o W", C=config, W=tmp_path / "Snakefile", code=0)
     steps = re.findall(r"'(\S+)': \{", (tmp_path / "Snakefile").read_text())
     assert steps == [*before, *suggests]
@@ -292,6 +295,7 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
     n_terms = 31 if suggests else 1  # the supplied model is adapted, otherwise a model is trained
     terms = list(stored.read_array(stages, "term"))
     assert len(terms) == n_terms and "pole cell" in terms and genes_of_page() == genes
+    assert (f"{tested}<" in (out / "report.html").read_text()) == bool(suggests), "also of an adapted model"
     before = [step for step in before if not (suggests and step == "learn-dict")]
     assert states() == ({"done"}, before + after), "the record has the corrections"
     if not has_table:  # predictions of another model are taken, and a picture that these lack is on the page
