@@ -10,7 +10,7 @@ import logging
 import os
 from array import array
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from sys import intern
@@ -38,6 +38,7 @@ from flyannot.dataset.table_warnings import (
     split_terms,
     unify_capitals,
     warn_about,
+    warn_about_ids,
     warn_about_terms,
 )
 from flyannot.files.atomic_file import write_text
@@ -50,7 +51,7 @@ log = logging.getLogger("flyannot")
 _IMAGE_COLUMNS = ("image", "gene", "stage_range")
 _MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source", "turned")
 _ANNOTATION_COLUMNS = ("gene", "stage_range", "term")
-_MORE_ANNOTATION_COLUMNS = ("fbgn", "date")
+_MORE_ANNOTATION_COLUMNS = ("fbgn", "date", "term_id")
 COLUMNS = (*_IMAGE_COLUMNS, *_MORE_IMAGE_COLUMNS, "term", "date")
 
 
@@ -262,7 +263,7 @@ def read_annotations(
     folder_or_csv: str | os.PathLike[str],
     faults: list | None = None,
     *,
-    known: Iterable[str] = (),
+    ontology: Any = None,
     columns: Mapping[str, str] | None = None,
 ) -> Annotations:
     """Read the annotations of a data set folder, or of its `annotations.csv`.
@@ -274,7 +275,7 @@ def read_annotations(
     ----------
     folder_or_csv : path
     faults : list that gets the InputErrors of rows, which are left out; None to raise them as one
-    known : terms that are right, besides BDGP's
+    ontology : Ontology with terms that are right, besides BDGP's, and their ids
     columns : column -> name that it may also have in the table, such as {"gene": "gen"}
 
     Returns
@@ -321,18 +322,23 @@ def read_annotations(
     terms_by_gene = defaultdict(set)
     genes = defaultdict(set)
     dates = {}
+    line_of_id = {}
+    known = ontology.names() if ontology else ()
     fbgns = _fill_in_fbgns(table, lines, [(row[0], row[3]) for row in rows], found)
     respelt = unify_capitals((row[2] for row in rows), bdgp_terms().union(known))
-    for (gene, stage_range, term, _, date), fbgn in zip(rows, fbgns):
+    for (gene, stage_range, term, _, date, term_id), fbgn, line in zip(rows, fbgns, lines):
         gene_id = fbgn or gene
         term = respelt.get(term, term)
         terms_by_gene[gene_id, stage_range].add(term)
         genes[gene].add(gene_id)
         if date:
             dates[gene_id, stage_range, term] = date
+        if term_id or term.startswith("FBbt"):
+            line_of_id.setdefault((term, term_id or term), line)
     taken = [f'"{term}" as "{other}"' for term, other in respelt.items()]
     warn_about(table, taken, "term was taken with other capitals", "terms were taken with other capitals")
     warn_about_terms(table, terms_by_gene.values(), known)
+    warn_about_ids(table, line_of_id, ontology)
     if faults is None:
         raise_errors(table, found)
     return Annotations({key: frozenset(terms) for key, terms in terms_by_gene.items()}, dict(genes), dates)

@@ -1,32 +1,41 @@
 """Ids of terms in an ontology (FBbt for anatomy, FBdv for development), from OBO files.
 
-A term matches by its name, then by an exact synonym, then by another synonym; capitals count.  A term of
-BDGP without such a match is respelt as FBbt writes it.  A term that only an obsolete entry has gets the id
-that replaces it, or the obsolete id.
+A term matches by an id, then by its name, an exact synonym, or another synonym; capitals of names count.  A
+term of BDGP without such a match is respelt as FBbt writes it.  A term that only an obsolete entry has gets
+the id in use that replaces it, directly or indirectly, or the obsolete id.  An id that was merged into
+another entry (alt_id) counts as replaced.
 
 Source: The OBO Flat File Format, version 1.2 (names, synonyms, is_a, part_of, obsolete entries).
 """
 
+import logging
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.dataset.table_warnings import abbreviate_names
 from flyannot.files.text_files import read_lines
+
+_warn_once = cache(logging.getLogger("flyannot").warning)
 
 ANATOMY = "FBbt"
 DEVELOPMENT = "FBdv"
-HOW = ("name", "exact synonym", "synonym", "respelt", "nearest", "replaced", "obsolete", "")
+HOW = ("id", "name", "exact synonym", "synonym", "respelt", "nearest", "replaced", "obsolete", "")
 
 _SYNONYM = re.compile(r'"((?:[^"\\]|\\.)*)"\s*([A-Z]+)?')
 _ESCAPED = re.compile(r"\\(.)")
 _LETTERS = {"n": "\n", "t": "\t", "W": " "}
 _COMMENT = re.compile(r"(?<!\\)\s!\s.*")
-_ID = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*:\S+")
+_ID = re.compile(r"(?:https?://\S*/)?([A-Za-z][\w.-]*)(?::|_(?=\d))(\w[^\s{]*)")  # or FBbt_0000001
+_QUALIFIERS = re.compile(r'\s*(?<!\\)\{(?:\s*[\w:.-]+="(?:[^"\\]|\\.)*",?)+\s*\}\s*(?:!.*)?$')
+_OBSOLETE = re.compile(r"^obsolete[\s_:]+|\s+\(obsolete\)$", re.IGNORECASE)
+_TAGS = ("is_a", "replaced_by", "consider", "alt_id")
 _FIX = "give an OBO file, such as fbbt.obo or fbdv.obo from FlyBase"
 
 # FBbt lacks some early structures: these rules name the same structure a step later.
@@ -51,7 +60,7 @@ class OntologyEntry:
     name: str = ""
     synonyms: list = field(default_factory=list)  # (text, scope)
     is_obsolete: bool = False
-    ids: dict = field(default_factory=lambda: {"is_a": [], "replaced_by": [], "consider": []})
+    ids: dict = field(default_factory=lambda: {tag: [] for tag in _TAGS})
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class OntologyMatch:
     id: str = ""
     name: str = ""
     how: str = ""
-    consider: tuple = ()  # ids that the ontology suggests instead of an obsolete one
+    consider: tuple = ()  # other ids that the ontology suggests instead of an obsolete one
 
 
 class Ontology:
@@ -76,19 +85,26 @@ class Ontology:
 
     def __init__(self, entries):
         self.entries = entries
-        self._names = names, exact, others, obsolete = [defaultdict(list) for _ in range(4)]
+        for entry in list(entries.values()):
+            for merged in entry.ids["alt_id"]:
+                old = entries.setdefault(merged, OntologyEntry(merged, entry.name, is_obsolete=True))
+                old.ids["replaced_by"] += [entry.id] if old.is_obsolete else []
+        self._names = ids, names, exact, others, obsolete = [defaultdict(list) for _ in range(5)]
         for entry in entries.values():
-            (obsolete if entry.is_obsolete else names)[entry.name].append(entry)
-            for text, scope in entry.synonyms:
-                synonyms = obsolete if entry.is_obsolete else exact if scope == "EXACT" else others
-                synonyms[text].append(entry)
+            texts = [(_normalise_id(entry.id), ids), (entry.name, names)]
+            texts += [(text, exact if scope == "EXACT" else others) for text, scope in entry.synonyms]
+            if entry.is_obsolete:
+                texts = [(text, obsolete) for text, _ in texts]
+                texts.append((_OBSOLETE.sub("", entry.name), obsolete))
+            for text, known in texts:
+                known[text] += [entry] if text else []
 
     def names(self):
         """Return all names and synonyms of entries in use, as a set."""
-        return {name for known in self._names[:3] for name in known}
+        return {name for known in self._names[1:4] for name in known}
 
     def match(self, term, prefix=ANATOMY):
-        """Find the entry of a term, and return an OntologyMatch.
+        """Find the entry of a term or id, and return an OntologyMatch.
 
         If several entries match equally well, the first id is taken.
 
@@ -96,45 +112,64 @@ class Ontology:
         """
         if entry_id_and_how := self._find_in_use(term, prefix):
             return self._match_by_id(term, *entry_id_and_how)
-        obsolete = _first_entry(self._names[3].get(term, ()), prefix)
-        for new in filter(self.entries.get, obsolete.ids["replaced_by"] if obsolete else ()):
-            return self._match_by_id(term, new, "replaced")
+        known = self._names[4]
+        old = _sorted_ids([*known.get(term, ()), *known.get(_normalise_id(term), ())], prefix)
+        for entry_id in old:
+            for new in self._in_use(entry_id, "replaced_by"):
+                return self._match_by_id(term, new, "replaced", entry_id)
         respelt = _apply_rules([term], _respellings())
         nearest = _apply_rules(_apply_rules(respelt, _NEAREST), _respellings())
         for how, spellings in (("respelt", respelt), ("nearest", nearest)):
             for entry_id, _ in filter(None, (self._find_in_use(text, prefix) for text in spellings)):
                 return self._match_by_id(term, entry_id, how)
-        if obsolete:
-            return self._match_by_id(term, obsolete.id, "obsolete")
-        return OntologyMatch(term)
+        return self._match_by_id(term, old[0], "obsolete", old[0]) if old else OntologyMatch(term)
 
     def _find_in_use(self, text, prefix):
-        """Return (id, how) of the entry that is not obsolete and has a name or synonym.
+        """Return (id, how) of the entry that is not obsolete and has an id, name or synonym.
 
         None if there is none.
         """
-        for how, known in zip(HOW, self._names[:3]):
-            if entry := _first_entry(known.get(text, ()), prefix):
-                return entry.id, how
+        for how, known, key in zip(HOW, self._names[:4], (_normalise_id(text), text, text, text)):
+            if entry_ids := _sorted_ids(known.get(key, ()), prefix):
+                return entry_ids[0], how
         return None
 
-    def _match_by_id(self, term, entry_id, how):
-        entry = self.entries[entry_id]
-        return OntologyMatch(term, entry_id, entry.name, how, tuple(entry.ids["consider"]))
+    def _match_by_id(self, term, entry_id, how, old=""):
+        """Return the OntologyMatch of a term; `old` is the id of the obsolete entry, if there is one."""
+        others = self._in_use(old, "replaced_by", "consider") if old else ()
+        consider = tuple(other for other in others if other != entry_id)
+        return OntologyMatch(term, entry_id, self.entries[entry_id].name, how, consider)
+
+    def _in_use(self, entry_id, *tags):
+        """List the ids in use to which these tags of an entry lead, directly or indirectly."""
+        reached = self._follow(entry_id, *tags)
+        return [one for one in reached if one in self.entries and not self.entries[one].is_obsolete]
+
+    def _follow(self, entry_id, *tags):
+        """List all ids to which these tags of an entry lead; in a circle, its own id is among them."""
+        reached = []
+        for one in chain([entry_id], reached):  # it grows
+            ids = self.entries[one].ids if one in self.entries else {}
+            reached += [new for tag in tags for new in ids.get(tag, ()) if new not in reached]
+        return reached
+
+    def circles(self):
+        """List the ids of the entries that are replaced by each other in a circle."""
+        return [one for one in self.entries if one in self._follow(one, "replaced_by")]
 
     def ancestors(self, entry_id):
         """Return the set of ids of all entries that an entry is, or is part of, directly or indirectly."""
-        ancestors = set()
-        left = [entry_id]
-        while left:
-            new = self.entries.keys() & set(self.entries[left.pop()].ids["is_a"]) - ancestors
-            ancestors |= new
-            left += new
-        return ancestors - {entry_id}
+        return {*self._in_use(entry_id, "is_a", "replaced_by")} - {entry_id}
 
 
-def _first_entry(entries, prefix):
-    return min((e for e in entries if e.id.startswith(prefix + ":")), key=lambda e: e.id, default=None)
+def _sorted_ids(entries, prefix):
+    return sorted(entry.id for entry in entries if entry.id.startswith(f"{prefix}:"))
+
+
+def _normalise_id(text):
+    """Return an id with a colon, without an address, in small letters; "" if the text is no id."""
+    match = _ID.fullmatch(text)
+    return f"{match[1]}:{match[2]}".casefold() if match else ""
 
 
 def _apply_rules(texts, rules):
@@ -190,7 +225,11 @@ def read_ontology(*paths):
         if not of_file:
             raise InputError(f"{path} has no [Term]", fix=_FIX)
         entries = of_file | entries
-    return Ontology(entries)
+    ontology = Ontology(entries)
+    if circle := ontology.circles():
+        names = ", ".join(Path(path).name for path in paths)
+        _warn_once(f"warning: {names}: terms replace each other in a circle: {abbreviate_names(circle)}")
+    return ontology
 
 
 def find_stage_ids(ontology):
@@ -258,15 +297,16 @@ def _parse_line(entry, text, entries):
     tag, colon, value = text.partition(":")
     if not colon:
         raise ValueError(f'"{text[:40]}" is no tag with a value')
-    value = value.strip()
+    value = _QUALIFIERS.sub("", value.strip()) if "{" in value else value.strip()
     if tag == "relationship" and value.startswith("part_of "):
         tag = "is_a"
         value = value.removeprefix("part_of ")
     if tag == "id":
+        value = _parse_id(value)
         if entry.id or value in entries:
             raise ValueError(f"{value} is there twice")
-        entry.id = _parse_id(value)
-        entries[entry.id] = entry
+        entry.id = value
+        entries[value] = entry
     elif not entry.id:
         raise ValueError("a [Term] must begin with its id")
     elif tag == "name":
@@ -286,7 +326,7 @@ def _parse_id(value):
     match = _ID.match(value)
     if not match:
         raise ValueError(f'"{value[:40]}" is no id')
-    return match[0]
+    return f"{match[1]}:{match[2]}"
 
 
 def _unescape(text):

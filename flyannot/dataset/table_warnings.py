@@ -169,6 +169,28 @@ def warn_about_terms(table, terms_of_genes, known=()):
     warn_about(table, joined, f"term may be {what}", f"terms may be {what}")
 
 
+def warn_about_ids(table, line_of_id, ontology=None):
+    """Warn about ids of terms that an ontology lacks, has replaced, or gives to another term.
+
+    Without an ontology, the terms that have several ids are named.
+
+    table : Path; line_of_id : dict, (term, id) -> its first line; ontology : Ontology or None
+    """
+    shown = []
+    first_ids = {}
+    for (term, text), line in line_of_id.items():
+        first = first_ids.setdefault(term, text)
+        fault = f"is {first} elsewhere" if first != text else ""
+        if ontology:
+            match = ontology.match(text)
+            faults = {"id": "", "replaced": f"was replaced by {match.id}", "obsolete": "is obsolete"}
+            fault = faults.get(match.how, "is not in the ontology")
+            if match.how == "id" and ontology.match(term).id not in ("", match.id):
+                fault = f'is "{match.name}"'
+        shown += [f"line {line}: {text} of {term} {fault}"] if fault else []
+    warn_about(table, shown, "id of a term is wrong", "ids of terms are wrong")
+
+
 def is_mangled(name):
     """Return True if a name is a date or number that a spreadsheet makes of names such as Sep1 or 2E5."""
     if name in _LIKE_DATES or not any(map(str.isdigit, name)):

@@ -83,6 +83,60 @@ def test_two_files_are_one_ontology(write):
     assert ids["4-6"] == ["FBdv:4", "FBdv:5"] and ids["1-3"] == []
 
 
+OLD = "is_obsolete: true\nreplaced_by:"
+MERGED = f"""[Term]
+id: FBbt:1
+name: gut {{source="FBC:a {{b}} ! c", x="\\"y"}} ! in use
+alt_id: FBbt:2
+alt_id: FBbt:3
+[Term]\nid: FBbt:3\nname: Obsolete: hose (obsolete)\nis_obsolete: true {{a="b"}}
+[Term]\nid: FBbt:4\nname: obsolete tube\n{OLD} FBbt:5 {{a="b"}} ! with others
+[Term]\nid: FBbt:5\nname: pipe\nsynonym: "tract" EXACT []\n{OLD} http://purl.obolibrary.org/obo/FBbt_2
+[Term]\nid: FBbt:6\nname: left\n{OLD} FBbt:7\nconsider: FBbt:4
+[Term]\nid: FBbt:7\nname: right\n{OLD} FBbt:6
+[Term]\nid: FBbt:8\nname: me\n{OLD} FBbt:8\nreplaced_by: FBbt:99
+[Term]\nid: FBbt:9\nname: two\n{OLD} FBbt:10\nreplaced_by: FBbt:1\nconsider: FBbt:7
+[Term]\nid: FBbt:10\nname: sac\\{{a="b"\\}}\nis_a: FBbt:2
+[Term]\nid: FBbt:11\nname: obsolete in use
+"""
+
+
+def test_what_was_merged_or_replaced_leads_to_an_entry_in_use(write, caplog):
+    ontology = read_ontology(write(MERGED))
+    for term in ("gut", "fbbt_1", "http://flybase.org/FBbt_1", "Obsolete: hose (obsolete)", "hose", "tube"):
+        assert ontology.match(term).id == "FBbt:1", term
+    for term in ("obsolete tube", "pipe", "tract", "FBbt:2", "FBbt:3", "FBbt:4"):
+        assert (ontology.match(term).id, ontology.match(term).how) == ("FBbt:1", "replaced"), term
+    found = {term: ontology.match(term) for term in ("left", "right", "me", "two")}
+    ids = {term: (match.id, match.consider) for term, match in found.items()}
+    assert ids["left"] == ("FBbt:6", ("FBbt:1",)) and ids["right"] == ("FBbt:7", ("FBbt:1",))
+    assert ids["me"] == ("FBbt:8", ()) and ids["two"] == ("FBbt:10", ("FBbt:1",))
+    assert ontology.match('sac{a="b"}').how == ontology.match("obsolete in use").how == "name"
+    assert not ontology.match("in use").id and not ontology.match("").id
+    assert ontology.ancestors("FBbt:10") == {"FBbt:1"}
+    read_ontology(write(MERGED))
+    said = "warning: o.obo: terms replace each other in a circle: FBbt:6, FBbt:7, FBbt:8"
+    assert caplog.messages == [said], "once"
+
+
+def test_ids_of_a_table_are_compared_with_the_ontology(write, caplog):
+    ids = "gut,FBbt:1 gut,FBbt_1 tract,FBbt:1 pipe,FBbt:5 me,FBbt:8 hose,FBbt:12 FBbt:4, x gut,FBbt:10"
+    rows = "gene,stage_range,term,term_id\n" + "".join(f"a,4-6,{row}\n" for row in ids.split())
+    table = write(rows, "annotations.csv")
+    read_annotations(table, ontology=read_ontology(write(MERGED)))
+    faults = caplog.messages[-1].splitlines()[1:]
+    assert [fault.strip() for fault in faults] == [
+        "line 5: FBbt:5 of pipe was replaced by FBbt:1",
+        "line 6: FBbt:8 of me is obsolete",
+        "line 7: FBbt:12 of hose is not in the ontology",
+        "line 8: FBbt:4 of FBbt:4 was replaced by FBbt:1",
+        'line 10: FBbt:10 of gut is "sac{a="b"}"',
+    ]
+    caplog.clear()
+    read_annotations(table)
+    assert "wrong: line 3: FBbt_1 of gut is FBbt:1 elsewhere, line 10: FBbt:10 of gut is" in caplog.text
+
+
 BAD = {
     "": "no .Term",
     "a,b\n1,2\n": "no .Term",

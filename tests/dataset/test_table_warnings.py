@@ -15,7 +15,7 @@ from flyannot.dataset.folder import (
     read_images,
     write_annotations_csv,
 )
-from flyannot.dataset.ontology import read_ontology
+from flyannot.dataset.ontology import Ontology, OntologyEntry, read_ontology
 from flyannot.files.tables import MissingColumnsError
 from flyannot.jobs.executor import _Pace
 
@@ -111,7 +111,8 @@ def test_terms_that_differ_in_words_or_numbers_are_not(said):
 
 
 def test_what_an_ontology_names_is_right(said):
-    assert said("x,4-6,dorsal bridge\n")[0] and not said("x,4-6,dorsal bridge\n", known={"dorsal bridge"})[0]
+    ontology = Ontology({"FBbt:1": OntologyEntry("FBbt:1", "dorsal bridge")})
+    assert said("x,4-6,dorsal bridge\n")[0] and not said("x,4-6,dorsal bridge\n", ontology=ontology)[0]
 
 
 JOINED = (

@@ -101,7 +101,7 @@ class CuratedTerms:
         if annotations is None and self._lacks_table:
             annotations = Annotations({}, {})
         elif annotations is None:
-            annotations = read_annotations(self.table, known=names, columns=self.columns)
+            annotations = read_annotations(self.table, ontology=ontology, columns=self.columns)
         sentences = []
         if self.corrections:
             corrections = read_corrections(self.corrections, self.columns)
