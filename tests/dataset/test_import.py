@@ -163,6 +163,22 @@ def test_an_image_with_two_views_has_none(flyexpress):
     assert [image.view for image in read_images(flyexpress.folder)] == ["", "lateral"]
 
 
+@pytest.mark.parametrize("source", ["bdgp", "flyexpress"])
+def test_a_view_that_is_unknown_or_misspelt_is_none_in_every_table(tmp_path, source):
+    views = {"Lateral view": "lateral", "lateal": "", "unknown": "", "dorsolateral": "dorsolateral"}
+    rows = [IMAGES.strip(), *(f"Dl,2,{view},{n}_s.bmp" for n, view in enumerate(views))]
+    if source == "bdgp":
+        rows = [
+            f"Dl,CG1,RE,FBgn0000001,Fly,insitu{n}.jpe,2,{view},normal,low" for n, view in enumerate(views)
+        ]
+    (tmp_path / "in").mkdir()
+    for n in range(len(views)):
+        (tmp_path / "in" / f"{n}_s.bmp").touch()
+    (tmp_path / "insitu_images.csv").write_text("\n".join(rows))
+    import_tables(source, [tmp_path / "in", tmp_path / "insitu_images.csv"], tmp_path / "set")
+    assert [image.view for image in read_images(tmp_path / "set")] == list(views.values())
+
+
 def test_dirty_annotations_are_accounted_for(flyexpress):
     rows = [f"{where},\"('gap',)\"" for where in ("Dl,2", "Dl,2", "Dl,9", "twin,2")]
     rows += ["Dl,2,()", "Dl,3,maternal; gap", "Dl,3,\"('', 'gap')\""]

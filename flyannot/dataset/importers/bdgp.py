@@ -4,7 +4,6 @@ import re
 from functools import partial
 from pathlib import Path
 
-from flyannot.base.views import VIEWS
 from flyannot.dataset.importers import Importer
 from flyannot.dataset.importers.source_tables import BAD_ROW
 from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_tables
@@ -55,7 +54,7 @@ def _parse_row(first_row, cells):
         "fbgn": fbgn,
         "stage": stage,
         "items": (item,) if item else (),
-        "view": view if view in VIEWS else "",
+        "view": view,
         "turned": _TURNED.get(orientation, ""),
     }
 

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from flyannot.base.views import suggest_view
 from flyannot.dataset.importers import Importer
 from flyannot.dataset.importers.source_tables import BAD_ROW, parse_python_texts
 from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_tables
@@ -19,13 +18,12 @@ def _parse_row(header, cells):
     if len(cells) != len(header):
         raise ValueError(BAD_ROW)
     cell = dict(zip(map(str.lower, header), cells))
-    view = cell.get("direction", "").lower()
     return {
         "names": (cell["gene"],),
         "fbgn": cell.get("fbgn", ""),
         "stage": cell["stage"],
         "items": tuple(parse_python_texts(cell[_ITEMS[_header_kind(header)]])),
-        "view": "" if suggest_view(view) else view,  # a misspelt view is unknown
+        "view": cell.get("direction", ""),
     }
 
 

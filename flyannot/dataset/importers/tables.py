@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import FlagType, Options, PathType, option
-from flyannot.base.text import clean_name, pluralise
+from flyannot.base.text import clean_name, is_unknown, pluralise
+from flyannot.base.views import parse_view, suggest_view
 from flyannot.dataset.importers.import_log import ImportLog, write_imported_tables
 from flyannot.dataset.importers.resolve import GeneTable, SourceRow, read_genes, resolve_tables
 from flyannot.dataset.importers.source_tables import read_source_rows
@@ -96,7 +97,9 @@ class TableFormat:
                 if fault:
                     raise ValueError(fault)
                 row = SourceRow(table, line, **self.parse(first_row, cells))
-                rows.append(replace(row, names=tuple(map(clean_name, row.names))))
+                view = parse_view(row.view)
+                view = "" if suggest_view(view) or is_unknown(view) else view  # a misspelt view is unknown
+                rows.append(replace(row, names=tuple(map(clean_name, row.names)), view=view))
             except ValueError as error:
                 images = _PICTURE_NAME.findall(" ".join(cells))
                 log.reject(sort, table, line, cells[0] if cells else "", str(error), images=images)
