@@ -35,7 +35,6 @@ _COMMENT = re.compile(r"(?<!\\)\s!\s.*")
 _ID = re.compile(r"(?:https?://\S*/)?([A-Za-z][\w.-]*)(?::|_(?=\d))(\w[^\s{]*)")  # or FBbt_0000001
 _QUALIFIERS = re.compile(r'\s*(?<!\\)\{(?:\s*[\w:.-]+="(?:[^"\\]|\\.)*",?)+\s*\}\s*(?:!.*)?$')
 _OBSOLETE = re.compile(r"^obsolete[\s_:]+|\s+\(obsolete\)$", re.IGNORECASE)
-_TAGS = ("is_a", "replaced_by", "consider", "alt_id")
 _FIX = "give an OBO file, such as fbbt.obo or fbdv.obo from FlyBase"
 
 # FBbt lacks some early structures: these rules name the same structure a step later.
@@ -60,7 +59,7 @@ class OntologyEntry:
     name: str = ""
     synonyms: list = field(default_factory=list)  # (text, scope)
     is_obsolete: bool = False
-    ids: dict = field(default_factory=lambda: {tag: [] for tag in _TAGS})
+    ids: dict = field(default_factory=lambda: {"is_a": [], "replaced_by": [], "consider": [], "alt_id": []})
 
 
 @dataclass(frozen=True)
@@ -136,8 +135,7 @@ class Ontology:
 
     def _match_by_id(self, term, entry_id, how, old=""):
         """Return the OntologyMatch of a term; `old` is the id of the obsolete entry, if there is one."""
-        others = self._in_use(old, "replaced_by", "consider") if old else ()
-        consider = tuple(other for other in others if other != entry_id)
+        consider = tuple(one for one in self._in_use(old, "replaced_by", "consider") if one != entry_id)
         return OntologyMatch(term, entry_id, self.entries[entry_id].name, how, consider)
 
     def _in_use(self, entry_id, *tags):
@@ -237,8 +235,7 @@ def find_stage_ids(ontology):
     ids = {}
     for stage_range in STAGE_RANGES:
         first, last = map(int, stage_range.split("-"))
-        names = (f"embryonic stage {stage}" for stage in range(first, last + 1))
-        matches = (ontology.match(name, prefix=DEVELOPMENT) for name in names)
+        matches = (ontology.match(f"embryonic stage {n}", DEVELOPMENT) for n in range(first, last + 1))
         ids[stage_range] = [match.id for match in matches if match.id]
     return ids
 
@@ -246,11 +243,8 @@ def find_stage_ids(ontology):
 def find_parent_terms(ontology, terms):
     """Return a dict, term -> frozenset of its ancestors in the ontology that are among the given terms."""
     ids = {term: ontology.match(term).id for term in terms}
-    by_id = defaultdict(set)
-    for term, entry_id in ids.items():
-        by_id[entry_id].add(term)
-    ancestors = {term: ontology.ancestors(entry_id) if entry_id else () for term, entry_id in ids.items()}
-    return {term: frozenset().union(*(by_id.get(a, ()) for a in ancestors[term])) - {term} for term in terms}
+    ancestors = {term: ontology.ancestors(entry_id) for term, entry_id in ids.items()}
+    return {term: frozenset(other for other in ids if ids[other] in ancestors[term]) for term in ids}
 
 
 def add_parent_terms(annotations, ontology):

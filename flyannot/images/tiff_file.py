@@ -100,7 +100,11 @@ def _scene(path, tiff, series, used_bits):
         _require_whole(path, series.pages[n_pages - 1])
         return _read_page(path, series.pages[number], chosen, tiff.pages.first, used_bits)
 
-    axes = [*name_axes([*zip(outer, shape)]), *_sample_axis(page)]
+    axes = name_axes([*zip(outer, shape)])
+    labels = (tiff.imagej_metadata or {}).get("Labels", ())
+    if [axis.size for axis in axes] == [len(labels)]:  # labels of several axes name no plane on one of them
+        axes = [axes[0]._replace(names=tuple(str(label).partition("\n")[0].strip() for label in labels))]
+    axes += _sample_axis(page)
     return Scene(_series_name(series.name), axes, _size(page), _pixel_bytes(page), read)
 
 

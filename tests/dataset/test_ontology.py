@@ -124,8 +124,7 @@ def test_ids_of_a_table_are_compared_with_the_ontology(write, caplog):
     rows = "gene,stage_range,term,term_id\n" + "".join(f"a,4-6,{row}\n" for row in ids.split())
     table = write(rows, "annotations.csv")
     read_annotations(table, ontology=read_ontology(write(MERGED)))
-    faults = caplog.messages[-1].splitlines()[1:]
-    assert [fault.strip() for fault in faults] == [
+    assert [line.strip() for line in caplog.messages[-1].splitlines()[1:]] == [
         "line 5: FBbt:5 of pipe was replaced by FBbt:1",
         "line 6: FBbt:8 of me is obsolete",
         "line 7: FBbt:12 of hose is not in the ontology",

@@ -228,6 +228,20 @@ def test_pages_of_several_sizes_are_counted_as_pages_and_as_scenes(tmp_path):
         assert [len(read_picture(tmp_path / "a.tif", (f"{axis}={n}",))) for n in (1, 2, 3)] == [128, 160, 192]
 
 
+def test_labels_of_imagej_choose_a_plane(tmp_path):
+    labels = ["Größe\nsecond line", "a#b/c", "1", "p=q"]
+    levels = np.full((4, 64, 160), np.arange(1, 5)[:, None, None], np.uint8)
+    file = tmp_path / "labels.tif"
+    tifffile.imwrite(file, levels, imagej=True, metadata={"axes": "CYX", "Labels": labels})
+    found = [read_picture(f"{file}#channel={k}").max() for k in ("2", "4", "3")]
+    assert [read_picture(f"{file}#channel={k}").max() for k in ('"a#b/c"', "p=q", '"1"')] == found
+    assert len({*found, read_picture(f"{file}#channel=große").max()}) == 4
+    with pytest.raises(UnusableImage, match="1 Größe, 2 a#b/c, 3 1, 4 p=q"):
+        read_picture(file)
+    with pytest.raises(UnusableImage, match="may be number 1 or number 3"):
+        read_picture(f"{file}#channel=1")
+
+
 def test_the_first_eight_names_of_an_axis_are_told():
     words = [Axis("channel", n, ("", *"bcdefghi"[: n - 1])).in_words() for n in (2, 8, 9)]
     eight = "1 , 2 b, 3 c, 4 d, 5 e, 6 f, 7 g, 8 h"
