@@ -1,5 +1,7 @@
 """The command flyannot workflow, which writes a run as a Snakemake workflow."""
 
+from shlex import quote
+
 import click
 
 from flyannot.cli.shared import options as shared
@@ -37,6 +39,7 @@ def command(config, out, parts, data_set, settings, force):
     plan = plan_run(read_configuration(config, data_set=data_set, settings=settings))
     for path in write_workflow(plan, out, n_jobs=parts, force=force):
         log.info("wrote %s", path)
-    log.info("start it: snakemake --snakefile %s --profile %s", out, out.with_name("profiles") / "laptop")
+    profile = quote(str(out.with_name("profiles") / "laptop"))
+    log.info("start it: snakemake --snakefile %s --profile %s", quote(str(out)), profile)
     if plan.omitted:
         log.info("note: %s", plan.omitted)

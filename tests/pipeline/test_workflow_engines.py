@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.not_on_windows, pytest.mark.not_on_macos]
 
 @pytest.fixture(scope="module")
 def place(chain, tmp_path_factory):
-    """Make embryos and a run on them, in a folder whose name has a blank and a quote."""
-    folder = make_place(chain, tmp_path_factory.mktemp("workflows") / "my embryos' set")
+    """Make embryos and a run on them, in a folder whose name has a blank, a quote and braces."""
+    folder = make_place(chain, tmp_path_factory.mktemp("workflows") / "my embryos' {set}")
     (folder / "run").mkdir()
     shutil.copy(folder / "c.toml", folder / "run")
     ours(folder / "run", "run c.toml")
