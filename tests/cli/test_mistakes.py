@@ -2,6 +2,9 @@
 
 import os
 import re
+import shlex
+import shutil
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +23,7 @@ HEADER, VERDICT = "image,gene,stage_range", "gene,stage_range,term,verdict,date"
 GOOD = f"../{PICTURE},Dl,4-6"
 # Folders with an images.csv.
 TABLES = {
-    "another-header": "image,gene,stage\na.png,Dl,4-6\n",
+    "another-header": f"image,gene,stage\n{GOOD}\n",
     "wrong-range": f"{HEADER}\na.png,Dl,4-6\nb.png,Dl,4-66\n",
     "date-as-range": f"{HEADER}\n../{PICTURE},Dl,06-Apr\n",
     "many-faults": f"{HEADER}\na.png,,4-6\nb.png,Dl,4-6,lateral\n",
@@ -40,7 +43,7 @@ FILES = {
     "text.png": "text",
     "text.h5": "text",
     "no-table/a.txt": "",
-    "project/embryos/images.csv": TABLES["capital-header"],
+    "project/embryos/images.csv": TABLES["capital-header"].replace("..", "../.."),
     "capital-name/Images.csv": TABLES["capital-header"],
     "pictures/a.png": np.full((128, 320), 255, np.uint8),
     "fbbt.obo": "[Term]\n",
@@ -51,9 +54,8 @@ FILES = {
     "no-term.csv": "gene,stage_range,term\n",
     "empty-term.csv": "gene,stage_range,term\nx,4-6, \n",
     "wrong-stages.csv": "gene,stage_range,term\nx,4-6,a\nx,4_7,a\n",
-    "stage.csv": "gene,stage,term\nx,4-6,a\n",
     "right.csv": f"{VERDICT}\nsyn001,4-6,pole cell,accept,2026-01-02\n",
-    "no-verdict.csv": "gene,stage_range,term,answer,date\nsyn001,4-6,pole cell,yes,2026-01-02\n",
+    "no-verdict.csv": "gene,stage_range,term,answer,date\nsyn001,4-6,pole cell,accept,2026-01-02\n",
     "acept.csv": f"{VERDICT}\nsyn001,4-6,pole cell,acept,2026-01-02\n",
     "pole-cel.csv": f"{VERDICT}\nsyn001,4-6,pole cel,accept,2026-01-02\n",
     "capital-gene.csv": f"{VERDICT}\nSYN001,4-6,pole cell,accept,2026-01-02\n",
@@ -75,6 +77,51 @@ MORE_TERMS = {
     "misspelt-term.csv": "syn001,4-6,pole cel\nsyn001,4-6,Pole Cell\n",
     "capitals.csv": "SYN001,4-6,pole cell\n",
 }
+
+
+STAGE_RANGE = re.compile(r"(stage-range.)\d+-\d+")
+# What a message says to do, as a pattern -> the command that does so, made of the command and the match.
+DONE_AS_SAID = {
+    r"Fix: add (--(?:columns \S+|force|stage-range \d+-\d+))": lambda line, found: f"{line} {found[1]}",
+    r"Fix: add --stage-range \(to a run: (--set )select\.(stage-range)=(\S+)\)": lambda line, found: (
+        f"{line} {'--set select.' if line.startswith('run') else '--'}{found[2]}={found[3]}"
+    ),
+    r"Fix: leave out (--view|--stage-range)": lambda line, found: re.sub(rf" {found[1]} \S+", "", line),
+    r"Fix: (?:give the folder|name) (\S*embryos)(?:,|$)": lambda line, found: re.sub(
+        "project|embryos/images", found[1], line
+    ),
+    r"Fix: (?:name the output|write to) (\S+\.\w+)[;,]": lambda line, found: re.sub(
+        r"-o \S+", f"-o {found[1]}", line
+    ),
+    r"Fix: lower n-atoms to (\d+)": lambda line, found: re.sub(r"(n-atoms) \d+", rf"\1 {found[1]}", line),
+    r"Fix: choose from (?:stage range )?(\d+-\d+)": lambda line, found: STAGE_RANGE.sub(
+        rf"\g<1>{found[1]}", line
+    ),
+    r'Did you mean "([^"]+)"\?': lambda line, found: replace_nearest(line, found[1]),
+}
+# The first lacks a file, the second is no table at all, and the third needs the steps before.
+STILL_WRONG = ("import wu2015 x -o y", "run c.toml --set seed.x=1", "run c.toml --step pol")
+
+
+def replace_nearest(line, meant):
+    """Return a command with the word that is nearest to a suggested one replaced by it."""
+    words = [word for word in shlex.split(line) if not word.endswith(".csv")]
+    words = {part.casefold(): part for word in words for part in re.split("[=.]", word)}
+    near = get_close_matches(meant.casefold(), words, n=1, cutoff=0.7)
+    return line.replace(words[near[0]], meant) if near else line
+
+
+def do_as_said(flyannot, folder, line, message):
+    """Follow the advice of a message to the letter, after which the command must succeed."""
+    if shown := re.search(r"Fix: (?:.* )?(flyannot (?:[a-z-]+ --help|--help|show \S+))$", message, re.M):
+        flyannot(shown[1].removeprefix("flyannot "), code=0)
+    if moved := re.search("Fix: mv (\\S+) (\\S+)$", message, re.MULTILINE):
+        shutil.move(folder / moved[1], folder / moved[2])
+        flyannot(line, code=0)
+    for pattern, change in DONE_AS_SAID.items():
+        found = re.search(pattern, message, re.MULTILINE)
+        if found and (done := change(line, found)) != line and not line.startswith(STILL_WRONG):
+            flyannot(done, code=0)
 
 
 def rows():
@@ -107,6 +154,7 @@ def made(chain, tmp_path_factory):
     terms = (folder / TERMS).read_text()
     more = {name: terms + row for name, row in MORE_TERMS.items()}
     more |= {f"cut/{kind}.h5": (folder / f"{kind}.h5").read_bytes()[:-500] for kind in KINDS}
+    more["stage.csv"] = terms.replace("stage_range", "stage", 1)
     more["copy.png"] = (folder / PICTURE).read_bytes() + b"other"  # bytes, of the same picture
     for name, content in (FILES | more).items():
         path = folder / name
@@ -135,7 +183,9 @@ def state_of(*folders):
 
 
 @pytest.mark.parametrize(("command", "code", "words"), [pytest.param(*row, id=row[0]) for row in rows()])
-def test_a_mistake_is_explained(flyannot, made, desk, command, code, words):
+def test_a_mistake_is_explained_and_the_advice_is_true(
+    flyannot, made, desk, monkeypatch, command, code, words
+):
     before = state_of(desk, made)
     for line in (command, f"{command} --dry-run") if command.startswith("run ") else (command,):
         said = flyannot(line)
@@ -147,6 +197,10 @@ def test_a_mistake_is_explained(flyannot, made, desk, command, code, words):
         assert state_of(desk, made) == before, "nothing is made, nothing is left, nothing is changed"
         is_listed = "not one image" in said.err
         assert bool(list(desk.rglob("*pictures.csv"))) == is_listed
+    if code:
+        shutil.copytree(made, desk / "copy", symlinks=True)
+        monkeypatch.chdir(desk / "copy")
+        do_as_said(flyannot, desk / "copy", line, said.err.replace(str(desk), str(desk / "copy")))
 
 
 def test_the_table_has_each_mistake_once():

@@ -384,7 +384,7 @@ def damaged_file_error(path, what, kind=None):
     """
     made_by = COMMAND_BY_KIND[kind] if kind else "the command that wrote it"
     what = f"{path} is damaged, or not made by flyannot: {what}"
-    return DataError(what, fix=f"make it again with: {made_by} --force")
+    return DataError(what, fix=f"copy or download it again, or make it again with: {made_by} --force")
 
 
 def _require_hdf5(path, kind):
