@@ -307,6 +307,25 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
         assert sorted(genes_of_page()) == sorted([*genes, "another"])
 
 
+def test_verdicts_are_the_last_word_where_too_few_are_there_to_learn_from(flyannot, chain, tmp_path):
+    copytree(chain.embryos, tmp_path / "embryos", ignore=ignore_patterns("annotations.csv"))
+    rows = [("syn001", "4-6", "pole cell", "accept"), ("syn002", "4-6", "pole cell", "reject")]
+    write_table(
+        tmp_path / "c.csv",
+        ["gene", "stage_range", "term", "verdict", "date"],
+        [(*r, "2026-11-30") for r in rows],
+    )
+    line = "run --data-set E -o O --set select.stage-range=4-6 --set extract.stride-px=32 --corrections C"
+    words = {"E": tmp_path / "embryos", "O": tmp_path / "out", "C": tmp_path / "c.csv"}
+    assert "no term can be learned" in flyannot(line, **words, code=0).err
+    predicted = rows_of_csv(tmp_path / "out" / "predictions.csv")
+    found = [
+        (row["gene"], row["stage_range"], row["term"], row["curated"]) for row in predicted if row["curated"]
+    ]
+    assert found == [(*rows[0][:3], "yes"), (*rows[1][:3], "no")]
+    assert "everything is up to date" in flyannot(line, **words, code=0).err
+
+
 def test_the_demo_lies_in_the_working_folder_or_where_it_is_asked_for(flyannot, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "would write demo-output" in flyannot("run --demo --dry-run").err

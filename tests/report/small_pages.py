@@ -51,7 +51,7 @@ def make_run(copy):
     evaluation = build_evaluation([copy.features], copy.curated, train=CLASSIFY, options=options, seed=1)
     scores = copy.folder / "scores.json"
     run_task(ScoresTask(evaluation, scores), Execution())
-    of_run = RunAnswers(scores, copy.features, copy.curated)
+    of_run = RunAnswers(copy.curated, scores, copy.features)
     options = AnnotateOptions()
     task = FeaturesAnnotationTask(copy.model, copy.features, copy.predictions, options, of_run=of_run)
     run_task(task, Execution(force=True))

@@ -45,14 +45,14 @@ def _parse_scores(path, digest):
 class RunAnswers:
     """The files of a run from which answers are added to its predictions.
 
-    scores : Path of scores.json
-    features : Path of the features file that was cross-validated
     curated : CuratedTerms
+    scores : Path of scores.json; None if a supplied model suggests terms, since none can be learned
+    features : Path of the features file that was cross-validated; None without scores
     """
 
-    scores: Path
-    features: Path
     curated: CuratedTerms
+    scores: Path | None = None
+    features: Path | None = None
 
     def check(self):
         """Check the scores before predictions are made.
@@ -64,6 +64,8 @@ class RunAnswers:
         DataError
             If it is damaged.
         """
+        if self.scores is None:
+            return
         if not self.scores.is_file():
             raise InputError(
                 f"{self.scores} does not exist, and annotated genes get their answers from it",
@@ -74,7 +76,9 @@ class RunAnswers:
     def add_inputs(self, header, made=()):
         """Return the Header of the predictions with the digests of the files that the answers come from."""
         self.check()
-        inputs = header.inputs | self.curated.digests | {"scores": [file_digest(self.scores)]}
+        inputs = header.inputs | self.curated.digests
+        if self.scores:
+            inputs |= {"scores": [file_digest(self.scores)]}
         previous = _read_previous(self.scores).digest
         return replace(header, inputs=inputs | ({"predictions before": [previous]} if previous else {}))
 
@@ -83,7 +87,7 @@ class RunAnswers:
 
         file : h5py.File, open for writing; header : its Header
         """
-        scores = _read_scores(self.scores)
+        scores = _read_scores(self.scores) if self.scores else {"evaluated": {}}
         previous = _read_previous(self.scores)
         previous.warn()
         stored = StoredFile(Path(file.filename), header, select_datasets(list_objects(file)), h5=file)
@@ -114,6 +118,8 @@ class RunAnswers:
 
     def _evaluated_images(self):
         """Return stage range -> the set of names of the images that were cross-validated."""
+        if self.features is None:
+            return {}
         features = open_stored_file(self.features, "features")
         return {s: set(features.read_array(s, "image")) for s in features.stage_ranges}
 
@@ -161,10 +167,10 @@ def _read_previous(scores):
 
     Its files are used only if they are whole, and of the run to which scores.json belongs.
 
-    scores : Path of scores.json
+    scores : Path of scores.json, or None
     """
-    folder = scores.parent / BEFORE
-    if not folder.is_dir():
+    folder = scores.parent / BEFORE if scores else Path()
+    if not scores or not folder.is_dir():
         return _PreviousRun(folder)
     try:
         kept = _read_scores(folder / SCORES)

@@ -66,21 +66,22 @@ def build_task(request):
     (model,) = request.inputs["model"]
     sources = request.inputs["images"]
     stage_ranges = request.selection.stage_range
-    images, descriptors, fates = request.images, None, request.fates
+    images, descriptors, fates, of_run = request.images, None, request.fates, None
     if "scores" in request.inputs:
         (features,), (scores,) = (request.inputs[name] for name in ("features", "scores"))
-        of_run = RunAnswers(scores, features, request.curated)
+        of_run = RunAnswers(request.curated, scores, features)
         earlier = request.inputs["descriptors"][0], fates
         how = {"of_run": of_run, "fates_of_run": earlier}
         return FeaturesAnnotationTask(model, features, request.out, request.options, **how)
     if request.run is not None:  # a supplied model suggests terms, from the pictures as `extract` opens them
         (descriptors,) = request.inputs["descriptors"]
+        of_run = RunAnswers(request.curated) if request.curated and request.curated.has_tables else None
     elif len(sources) == 1 and read_unverified_kind(sources[0]) == "features":
         return FeaturesAnnotationTask(model, sources[0], request.out, request.options, stage_ranges)
     else:
         fates = []
         images = read_images_for_model(model, sources, request.selection, fates=fates)
-    more = {"stage_ranges": stage_ranges, "descriptors": descriptors, "fates": fates}
+    more = {"stage_ranges": stage_ranges, "descriptors": descriptors, "fates": fates, "of_run": of_run}
     return annotate_task(model, images, request.out, request.options, **more)
 
 
@@ -115,7 +116,7 @@ def _only_stage_range(model):
     return known[0] if len(known) == 1 else None
 
 
-def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=None, fates=()):
+def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=None, fates=(), of_run=None):
     """Build the task that predicts the terms of every group of images, from pictures.
 
     Parameters
@@ -127,6 +128,7 @@ def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=N
     stage_ranges : the stage ranges to which guesses are limited; empty for all that the model knows
     descriptors : Path of the descriptors of the run whose `extract` reads the pictures; None outside a run
     fates : list of the PictureFates of pictures that are not among the images
+    of_run : RunAnswers, without scores; None outside a run, or without curated terms
 
     Returns
     -------
@@ -136,6 +138,7 @@ def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=N
     stored = open_stored_file(model, "model")
     known = require_stage_ranges_with_terms(stored, images)
     header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
+    header = of_run.add_inputs(header) if of_run else header
     extract = read_options(stored, ExtractOptions)
     digest = stored.digest
     wanted = tuple(s for s in known if s in (stage_ranges or known))
@@ -148,6 +151,7 @@ def annotate_task(model, images, out, options, *, stage_ranges=(), descriptors=N
         known_digest=_read_images_digest(descriptors) if descriptors else "",
         fates=fates,
         summary=summarise_predictions,
+        complete=of_run and of_run.write,
         write_beside=partial(_write_beside, out, ids),
         tables={out.with_suffix(".csv"): _NEVER_EMPTY} | embryo_table_path(out, header.options),
     )
