@@ -116,6 +116,24 @@ def test_anndata_has_the_images_and_the_evidence(exported, open_predictions):
     assert "quality_warnings" in found.obs and list(found.uns["flyannot"]["answers"]) == list(ANSWERS)
 
 
+def test_anndata_has_the_ids_of_an_ontology(open_predictions, tmp_path):
+    term = anndata.read_h5ad(export_as(open_predictions, tmp_path / "a.h5ad")).var_names[0]
+    obo = f"[Term]\nid: FBdv:5\nname: embryonic stage 4\n\n[Term]\nid: FBbt:1\nname: {term}\n"
+    (tmp_path / "my.obo").write_text(obo)
+    found = anndata.read_h5ad(export_as(open_predictions, tmp_path / "b.h5ad", [tmp_path / "my.obo"]))
+    is_early = found.obs["stage_range"] == "4-6"
+    assert set(found.obs["stage_id"][is_early]) == {"FBdv:5"} and set(found.obs["stage_id"][~is_early]) == {
+        ""
+    }
+    assert {name: i for name, i in found.var["term_id"].items() if i} == {term: "FBbt:1"}
+
+
+def export_as(predictions, out, ontology=()):
+    """Export predictions to AnnData, and return the path."""
+    export(predictions, "anndata", out, ontology=ontology)
+    return out
+
+
 @pytest.fixture
 def hostile(tmp_path):
     """Predictions whose names and terms are formulas and mark-up."""

@@ -121,6 +121,14 @@ def test_a_term_is_fitted_as_if_the_other_rows_were_not_there(known):
     np.testing.assert_allclose(fitted.decision_values(X)[:, 0], alone.decision_values(X)[:, 0], atol=1e-9)
 
 
+@pytest.mark.parametrize("shape", [(5, 9000), (1100, 7), (1, 1)])
+def test_inner_products_are_those_of_whole_matrices(rng, shape):
+    """More columns than a block, and more rows than a tile."""
+    X, mean = rng.normal(size=shape), rng.normal(size=shape[1])
+    for some in (mean, 0.5):
+        np.testing.assert_allclose(inner_products(X, mean=some), (X - some) @ (X - some).T, atol=1e-9)
+
+
 def test_coupled_ridge_fits_a_term_on_the_rows_where_it_is_known(known):
     """Compare the filled closed form with the ridge regression of the known rows."""
     X, Y, _, observed = known
