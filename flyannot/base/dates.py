@@ -4,7 +4,7 @@ import re
 from datetime import date, timedelta
 from functools import cache
 
-from flyannot.base.text import fold
+from flyannot.base.text import fold, read_word_lines
 
 TEXT_COLUMN_ADVICE = (
     "in Excel, format the column as Text before you type or paste, or import the file by "
@@ -19,7 +19,7 @@ _WORD = r"[^0-9\s/,'’-]+"
 _MONTH = f"(?P<m>{_WORD})"
 _YEAR = "(?:19|20)[0-9]{2}"
 _MOST_WORDS = 6  # of a date with its year
-_DATES = (  # not compiled here, for a quick `--help`
+DATE_PATTERNS = (  # not compiled here, for a quick `--help`
     # 6-Apr, 06. Apr, 6-Apr-23, 1er sept., Sunday 1 Sep
     rf"(?:[^\W\d]+\.?,? )?{_A}{_ORDINAL}[-/. ] ?(?:de |d['’])?{_MONTH}(?:[-/., ]+[0-9]{{2}})?",
     # Apr-06, Sep-2001 in English only, otherwise lis-01 or lis.1: Lis-1 and mei-38 are genes
@@ -61,7 +61,7 @@ def parse_spreadsheet_date(text):
         day = next(int(number) for number in numbers if number not in years)
         if day <= 31 and any(months):
             return [month for month in months if month][-1], day  # mar. may stand before it for a Tuesday
-    for pattern in _DATES:
+    for pattern in DATE_PATTERNS:
         if match := re.fullmatch(pattern, plain):
             parts = match.groupdict()
             name = parts.get("m") or parts.get("e")
@@ -99,10 +99,7 @@ def _month_number(word, text, *, is_english=False):
 @cache
 def _month_numbers(is_english):
     """Return a dict, name of a month or start of a name -> its number; in all languages, or in English."""
-    from importlib.resources import files  # on demand, for a quick `--help`
-
-    lines = (files("flyannot.base") / "months.txt").read_text(encoding="utf-8").splitlines()
-    languages = [line.split()[1:] for line in lines if not line.startswith("#")]
+    languages = [line.split()[1:] for line in read_word_lines("months.txt")]
     numbers: dict[str, int] = {}
     for months in languages[:1] if is_english else languages:
         for number, names in enumerate(months, start=1):

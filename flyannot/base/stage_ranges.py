@@ -17,8 +17,8 @@ _LAST_STAGES = {name: int(name.partition("-")[2]) for name in STAGE_RANGES} | {"
 _STAGES = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?", re.ASCII)
 STAGE_WORDS = "stages stage stadium stadien stade estadio etapa estágio stadio stadie"
 # The words that a stage range may have before and between its numbers -> what they stand for.
-_WORDS = dict.fromkeys(f"{fold(STAGE_WORDS)} stg st s range bdgp embryo embryonic embryonal".split(), "")
-_WORDS |= dict.fromkeys(("to", "through", "until", "bis", "a"), "-")
+RANGE_WORDS = dict.fromkeys(f"{fold(STAGE_WORDS)} stg st s range bdgp embryo embryonic embryonal".split(), "")
+RANGE_WORDS |= dict.fromkeys(("to", "through", "until", "bis", "a"), "-")
 _WORD = re.compile(r"([^\W\d_]+)[.:-]?")
 _BETWEEN = re.compile(r"[~〜]|\.{2,}")
 _WHOLE_NUMBER = re.compile(r"(?<=\d)\.0+(?![\d.])")  # 5.0, as programs write a column with empty cells
@@ -115,7 +115,7 @@ def _normalise(text):
     Words such as "to" become dashes.
     """
     plain = fold(str(text)).replace("_", "-")
-    plain = _WORD.sub(lambda found: _WORDS.get(found[1], found[0]), plain)
+    plain = _WORD.sub(lambda found: RANGE_WORDS.get(found[1], found[0]), plain)
     plain = _WHOLE_NUMBER.sub("", _BETWEEN.sub("-", plain))
     return plain.replace(" ", "")
 

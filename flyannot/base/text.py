@@ -9,8 +9,8 @@ _UNFIT_FOR_CELLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control c
 _ENTITY = re.compile(r"&#?\w+;")
 _TAG = re.compile(r"</?(?:i|b|em|u|sub|sup|up|down)>", re.IGNORECASE)  # FlyBase writes <up> for sup
 _LETTERS = re.findall(r"\w+", "a b g d e z ee th i k l m n x o p r sf s t u ph kh ps oh")  # alpha to omega
-_GREEK = {f"&{name}gr;": chr(0x3B1 + n) for n, name in enumerate(_LETTERS)}  # FlyBase's entities
-_GREEK |= {entity.replace(entity[1], entity[1].upper(), 1): c.upper() for entity, c in _GREEK.items()}
+GREEK = {f"&{name}gr;": chr(0x3B1 + n) for n, name in enumerate(_LETTERS)}  # FlyBase's entities
+GREEK |= {entity.replace(entity[1], entity[1].upper(), 1): c.upper() for entity, c in GREEK.items()}
 _RAISED = re.compile(r"<(?:sup|up)>(.*?)</(?:sup|up)>", re.IGNORECASE)
 _QUOTATION_MARKS = "“”„‟«»"
 # Also FB:FBgn0000490, FBgn0000490.1 and https://flybase.org/reports/FBgn0000490.
@@ -82,11 +82,16 @@ def is_unknown(text, column=""):
 @cache
 def _unknown_words():
     """Return the words that stand for nothing as a frozenset, from `fold` except those in capitals."""
+    words = "|".join(read_word_lines("unknown.txt")).split("|")
+    return frozenset(word if word.isupper() else fold(word) for word in words)
+
+
+def read_word_lines(name):
+    """Return the lines of a list of words in this folder, such as months.txt, without its comments."""
     from importlib.resources import files  # on demand, for a quick `--help`
 
-    lines = (files("flyannot.base") / "unknown.txt").read_text(encoding="utf-8").splitlines()
-    words = "|".join(line for line in lines if not line.startswith("#")).split("|")
-    return frozenset(word if word.isupper() else fold(word) for word in words)
+    lines = (files("flyannot.base") / name).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not line.startswith("#")]
 
 
 def is_flybase_number(text):
@@ -109,7 +114,7 @@ def clean_name(text):
         return text
     from html import unescape  # on demand, for a quick `--help`
 
-    decoded = _ENTITY.sub(lambda entity: _GREEK.get(entity[0]) or unescape(entity[0]), text)
+    decoded = _ENTITY.sub(lambda entity: GREEK.get(entity[0]) or unescape(entity[0]), text)
     decoded = unicodedata.normalize("NFC", _TAG.sub("", _RAISED.sub(r"[\1]", decoded)))
     visible = "".join(c for c in decoded if unicodedata.category(c) != "Cf")
     return " ".join(visible.strip(_QUOTATION_MARKS).split()) if is_valid_cell(decoded) else text

@@ -26,13 +26,16 @@ def command(tables, out, force, selection):
     Example:
         flyannot curate anna.csv ben.csv -o merged.csv
     """
+    from flyannot.cli.shared.exit_codes import SKIPPED
     from flyannot.results.curate import format_agreement, settle_corrections, write_merged_corrections
 
-    curated = settle_corrections(tables, selection.columns)
+    faults: list = []
+    curated = settle_corrections(tables, selection.columns, faults)
     if out:
         to_decide = write_merged_corrections(out, curated, force=force)
         log.info("wrote %s%s", out, f"; to decide: {to_decide}" if to_decide else "")
     print_text(format_agreement(curated))
+    return SKIPPED if faults else 0
 
 
 @click.command("annotations", cls=Command)

@@ -19,7 +19,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import clean_name, pluralise
 from flyannot.dataset.folder import Annotations
 from flyannot.dataset.gene_rows import read_gene_rows
-from flyannot.dataset.table_warnings import abbreviate_names, bdgp_terms
+from flyannot.dataset.table_warnings import abbreviate_names, bdgp_terms, raise_errors, warn_about
 from flyannot.files.tables import format_table
 
 ACCEPT, REJECT, UNSURE = VERDICTS = ("accept", "reject", "unsure")
@@ -53,6 +53,7 @@ class Correction:
     chance: str = ""  # the probability with which the page drew the term; "" if it was chosen
     finished: str = ""  # "yes" if the curator has judged the gene whole in this stage range
     with_: str = ""  # the number of verdicts that one action gave together
+    own: tuple = ()  # pairs of name and cell, of the columns that the curator added
     where: str = field(default="", compare=False)  # table and line of the row
 
     @property
@@ -86,13 +87,16 @@ class Correction:
         return [name for part in self.decides.split(";") if (name := " ".join(part.split()))]
 
 
-COLUMNS = tuple(column.name.rstrip("_") for column in fields(Correction) if column.compare)
+_FIELDS = [column.name for column in fields(Correction) if column.name not in ("own", "where")]
+COLUMNS = tuple(name.rstrip("_") for name in _FIELDS)
 _OPTIONAL = tuple(name for name in COLUMNS if name not in _REQUIRED)
-_cells = attrgetter(*(column.name for column in fields(Correction) if column.compare))
+_cells = attrgetter(*_FIELDS)
 
 
-def read_corrections(paths, columns=None):
+def read_corrections(paths, columns=None, faults=None):
     """Read the corrections of some tables, one after the other.
+
+    Rows at fault are left out and listed in the log.
 
     A curator without a name is named after the table.  Names that differ only in capitals, or as `clean_name`
     says, are one curator, with the first spelling.  A row without FlyBase number gets the number that
@@ -100,18 +104,18 @@ def read_corrections(paths, columns=None):
     left out.
 
     paths : Paths of the tables; columns : as in `read_table`
+    faults : list that gets the InputErrors of rows at fault; None to pass none
 
     Raises
     ------
     InputError
-        As `read_gene_rows`, or if a verdict or date cannot be understood; names the file, line and
-        column.
+        As `read_gene_rows`.  Also if a table has no row that is not at fault.
     """
     n_of_name = Counter(Path(path).stem for path in paths)
     corrections = []
     for path in map(Path, paths):
         folder = f"{path.absolute().parent.name}/" if n_of_name[path.stem] > 1 else ""
-        corrections += _read_table(path, folder + path.stem, columns)
+        corrections += _read_table(path, folder + path.stem, columns, [] if faults is None else faults)
     fbgns = defaultdict(set)
     for correction in corrections:
         if correction.fbgn:
@@ -132,36 +136,60 @@ def _curator_key(name):
 def format_corrections(corrections):
     """Format a table of corrections, sorted by stage range, gene and term."""
     ordered = sorted(corrections, key=lambda c: (STAGE_RANGES.index(c.stage_range), *c.key))
-    return format_table(COLUMNS, map(_cells, ordered))
+    own = tuple(dict.fromkeys(name for c in ordered for name, _ in c.own))
+    rows = ((*_cells(c), *(dict(c.own).get(name, "") for name in own)) for c in ordered)
+    return format_table(COLUMNS + own, rows)
 
 
-def _read_table(path, curator, columns):
+def _read_table(path, curator, columns, faults):
     corrections = []
-    for line, cells in read_gene_rows(path, _REQUIRED, _OPTIONAL, columns=columns):
+    found: list = []
+    own: list = []
+    how = {"columns": columns, "free": ("note",), "others": own}
+    for line, cells in read_gene_rows(path, _REQUIRED, _OPTIONAL, found, **how):
         row = dict(zip(_REQUIRED + _OPTIONAL, cells), where=f"{path}, line {line}")
-        if row["verdict"].casefold() not in VERDICTS:
-            raise InputError(
-                f'{row["where"]}, column "verdict": unknown verdict "{row["verdict"]}".'
-                f"{did_you_mean(row['verdict'], VERDICTS)}",
-                fix=f"use one of {', '.join(VERDICTS)}",
-            )
-        row["verdict"] = row["verdict"].casefold()
-        row["date"] = _iso_date(row["date"], f'{row["where"]}, column "date"')
-        if not _CHANCE.fullmatch(row["chance"]) or row["finished"].casefold() not in ("", "no", "yes"):
-            cells = f'chance "{row["chance"]}" or finished "{row["finished"]}"'
-            fix = "write the chance as 0.12, and yes if the whole gene was judged, or leave both empty"
-            raise InputError(f"{row['where']}: {cells} cannot be understood", fix=fix)
-        row["term"] = " ".join(row["term"].split())
-        if not row["decides"]:
-            row["curator"] = row["curator"] or curator
-        elif row["verdict"] != UNSURE and not row["curator"]:
-            raise InputError(f'{row["where"]}, column "curator": empty', fix="write who decided")
-        row["curator"] = " ".join(row["curator"].replace(";", ",").split())
-        if row["curator"]:  # otherwise the row waits for a decision
-            corrections.append(Correction(*map(row.__getitem__, (*COLUMNS, "where"))))
+        row["own"] = tuple((name, cell) for name, cell in zip(own, cells[len(COLUMNS) :]) if cell)
+        try:
+            correction = _parse_row(row, curator)
+        except InputError as error:
+            found.append(error)
+            continue
+        if correction.curator:  # otherwise the row waits for a decision
+            corrections.append(correction)
     if not corrections:
+        raise_errors(path, found)
         raise InputError(f"{path} has no verdict", fix="add one row per gene, stage range and term")
+    shown = [error.message.removeprefix(f"{path}, ") for error in found]
+    fixes = "; ".join(dict.fromkeys(error.fix for error in found))
+    warn_about(path, shown, "row is at fault, and left out", "rows are at fault, and left out", f"; {fixes}")
+    faults += found
     return corrections
+
+
+def _parse_row(row, curator):
+    """Return the Correction of a row, a dict; raise InputError if it cannot be understood.
+
+    curator : name of the curator if the row has none
+    """
+    if row["verdict"].casefold() not in VERDICTS:
+        raise InputError(
+            f'{row["where"]}, column "verdict": unknown verdict "{row["verdict"]}".'
+            f"{did_you_mean(row['verdict'], VERDICTS)}",
+            fix=f"use one of {', '.join(VERDICTS)}",
+        )
+    row |= {name: row[name].casefold() for name in ("verdict", "finished")}
+    row["date"] = _iso_date(row["date"], f'{row["where"]}, column "date"')
+    if not _CHANCE.fullmatch(row["chance"]) or row["finished"] not in ("", "no", "yes"):
+        cells = f'chance "{row["chance"]}" or finished "{row["finished"]}"'
+        fix = "write the chance as 0.12, and yes if the whole gene was judged, or leave both empty"
+        raise InputError(f"{row['where']}: {cells} cannot be understood", fix=fix)
+    row["term"] = " ".join(row["term"].split())
+    if not row["decides"]:
+        row["curator"] = row["curator"] or curator
+    elif row["verdict"] != UNSURE and not row["curator"]:
+        raise InputError(f'{row["where"]}, column "curator": empty', fix="write who decided")
+    row["curator"] = " ".join(row["curator"].replace(";", ",").split())
+    return Correction(*map(row.__getitem__, (*COLUMNS, "own", "where")))
 
 
 def _iso_date(text, where):
@@ -244,7 +272,7 @@ class Consensus:
     def blank_row(self):
         """Return the Correction in which somebody enters the decision: unsure, and without a curator."""
         empty = dict.fromkeys(("curator", "probability", "model_digest", "note"), "")
-        return replace(self.correction, decides=self.correction.curator, **empty)
+        return replace(self.correction, decides=self.correction.curator, own=(), **empty)
 
 
 def settle_verdicts(corrections):
@@ -256,7 +284,9 @@ def settle_verdicts(corrections):
 
 
 def _settle_rows(rows):
-    rows = sorted(set(rows), key=lambda row: (row.moment, bool(row.decides), row.curator, *_cells(row)))
+    rows = sorted(
+        set(rows), key=lambda row: (row.moment, bool(row.decides), row.curator, *_cells(row), row.own)
+    )
     own = _latest_verdicts(row for row in rows if not row.decides)
     decisions = _latest_verdicts(row for row in rows if row.decides)
     later = {c: of for c, of in decisions.items() if c not in own or not of[-1].precedes(own[c][-1])}
@@ -364,7 +394,7 @@ def apply_corrections(annotations, corrections, table, known=()):
     chances = defaultdict(dict)
     # A gene may be named in two ways, and is one gene here.
     by_gene = settle_verdicts(replace(c, fbgn=ids[c.gene, c.fbgn]) for c in corrections)
-    finished = {row.key[:2] for s in by_gene.values() for row in s.rows if row.finished.casefold() == "yes"}
+    finished = {row.key[:2] for s in by_gene.values() for row in s.rows if row.finished == "yes"}
     for (*gene_and_stage, term), settled in by_gene.items():
         correction = settled.correction
         key = tuple(gene_and_stage)

@@ -46,7 +46,7 @@ _MEANT = {  # other names that people give to columns, to suggest the right one
 _MEANT = {column: tuple(words.split()) for column, words in _MEANT.items()}
 
 
-def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None, columns=None):
+def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None, columns=None, **more):
     """Yield the rows of a table that has the columns gene and stage_range, as `read_table` yields them.
 
     Stage ranges get BDGP's names, and names one spelling, see `clean_name`.  A row is left out if the cell of
@@ -63,7 +63,7 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
     faults : list to which the RowErrors of rows are appended, which are left out; None to raise the first
     unknown_stage : the stage range for rows that have none, or say "unknown"
         None leaves these rows out; "" is for callers that guess stage ranges.
-    columns : as in `read_table`
+    columns, more : as in `read_table`
 
     Raises
     ------
@@ -73,7 +73,7 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
     """
     check = _RowCheck(table, required, optional, unknown_stage)
     of_images = "image" in required
-    how = {"columns": columns, "meant": _MEANT, "faults": faults, "may_be_empty": ("stage_range",)}
+    how = {"columns": columns, "meant": _MEANT, "faults": faults, "may_be_empty": ("stage_range",), **more}
     how["may_lack"] = ("stage_range",) if of_images else ()
     unnamed = []
     for line, cells in read_table(table, required, optional, **how):

@@ -29,6 +29,8 @@ _GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # cells whose apostrophe is
 _GUARDS = "'=+-@＝＋－＠\t\r"  # first characters of cells that may need an apostrophe
 # Cells that a spreadsheet would run; a negative number is not a formula.
 _NEEDS_GUARD = re.compile(r"(?![+-]?\d+(\.\d*)?([eE][+-]?\d+)?\Z)'*[=+\-@＝＋－＠\t\r]")
+_LINE_END = re.compile(r"\r\n?")
+_BREAK = re.compile(r"[\n\t]")  # in the text of a note
 _NO_NAME = re.compile(r"|Unnamed: \d+")  # the second is by pandas
 _COLUMNS_SHOWN = 30  # names of columns in a message, and characters of each name
 _SEPARATORS = ",;\t|"
@@ -79,7 +81,17 @@ def suggest_header_words(words):
 
 
 def read_table(
-    path, required, optional=(), *, columns=None, meant=None, faults=None, may_be_empty=(), may_lack=()
+    path,
+    required,
+    optional=(),
+    *,
+    columns=None,
+    meant=None,
+    faults=None,
+    may_be_empty=(),
+    may_lack=(),
+    free=(),
+    others=None,
 ):
     """Read the named columns of a table (CSV or workbook), and yield one item for each row.
 
@@ -97,11 +109,13 @@ def read_table(
         skipped. If it is None, the first faulty row raises its error
     may_be_empty : names of required columns whose cells may be empty
     may_lack : names of required columns that may be missing, unless another column may be meant
+    free : names of columns whose cells may have line breaks
+    others : list or None; a list gets the names of all other columns, whose cells may have line breaks, too
 
     Yields
     ------
     line : int, the line number of the row in the file
-    cells : list of str, in the order of `required + optional`
+    cells : list of str, in the order of `required + optional + others`
 
     Raises
     ------
@@ -121,6 +135,13 @@ def read_table(
     n_columns = len(header)
     names = [(header + [""])[place] for place in places]
     unnamed = [k for k in range(min(places), n_columns) if _NO_NAME.fullmatch(header[k])]
+    breaks = [k for k, name in enumerate(required + optional) if name in free]
+    if others is not None:
+        own = [k for k, name in enumerate(header) if k not in places and not _NO_NAME.fullmatch(name)]
+        others.extend(_remove_guard(header[k]) for k in own)
+        breaks += [len(places) + k for k in range(len(own))]
+        places += own
+        names += [header[k] for k in own]
     n_unread = 0  # rows with cells to the right of the first column, in columns without a name
     filled = [column for column, name in enumerate(required) if name not in may_be_empty]
     for line, row, fault in rows:
@@ -133,8 +154,12 @@ def read_table(
         cells = [row[place].strip() if place < n_columns else "" for place in places]
         if cells == names:
             continue
-        if fault or is_long or not all(cells[k] for k in filled) or not is_valid_cell("".join(cells)):
-            named = dict(zip((*required, *optional), cells))
+        checked = cells.copy() if breaks else cells
+        for k in breaks:
+            cells[k] = _LINE_END.sub("\n", cells[k])
+            checked[k] = _BREAK.sub("", cells[k])
+        if fault or is_long or not all(cells[k] for k in filled) or not is_valid_cell("".join(checked)):
+            named = dict(zip((*required, *optional, *(others or ())), checked))
             needed = [required[k] for k in filled]
             too_long = is_long and (n_cells, n_columns)
             what, fix = _describe_row_fault(f"{path}, line {line}", fault, too_long, named, needed)
@@ -147,10 +172,14 @@ def read_table(
             n_unread += 1
             if n_unread == 1:
                 first = f'"{escape_unprintable(beside[:_COLUMNS_SHOWN], keep="")}" in line {line}'
-        yield line, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
+        yield line, [_remove_guard(cell) if cell[:1] == "'" else cell for cell in cells]
     if n_unread:
         what = f"cells in columns without a name are not read ({pluralise(n_unread, 'row')}), such as {first}"
         log.warning("warning: %s: %s", path.name, what)
+
+
+def _remove_guard(cell):
+    return cell[1:] if _GUARDED.match(cell) else cell
 
 
 def is_table_of(path, columns):

@@ -25,7 +25,9 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from flyannot import __version__
-from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.dates import DATE_PATTERNS
+from flyannot.base.stage_ranges import RANGE_WORDS, STAGE_RANGES
+from flyannot.base.text import GREEK, read_word_lines
 from flyannot.curation.corrections import COLUMNS
 from flyannot.dataset.table_warnings import bdgp_terms, bdgp_vocabulary
 from flyannot.files.atomic_file import explain_write_errors, write_text
@@ -47,7 +49,7 @@ from flyannot.terms.metrics import NOT_ANATOMY
 from flyannot.terms.unlikeness import UNLIKE_WORDS
 
 _SCRIPTS = """
-    elements tables scores maps groups nearest verdicts review keys enlarged turns beside patterns
+    elements spellings tables scores maps groups nearest verdicts review keys enlarged turns beside patterns
     patterns_use address
 """  # in the order in which they run
 PATTERNS = "patterns"  # the section that is left out if no group has a place on a map
@@ -357,8 +359,16 @@ def _build_index(groups, sheets, page):
         "ids": {key: link[0] for key, link in page.ids.terms.items()},
         "stageIds": page.ids.stages,
         "review": asdict(page.review) | {"columns": COLUMNS},
+        "spellings": _list_spellings(),
         "groups": groups,
     }
+
+
+def _list_spellings():
+    """Return the words and patterns by which the page reads names, stage ranges and dates, as a dict."""
+    dates = [p.replace("(?P<", "(?<").replace(r"[^\W\d]", r"[\p{L}\p{M}_]") for p in DATE_PATTERNS]
+    months, unknown = map(read_word_lines, ("months.txt", "unknown.txt"))
+    return {"dates": dates, "months": months, "unknown": unknown, "greek": GREEK, "ranges": RANGE_WORDS}
 
 
 def _summarise(entry):

@@ -49,9 +49,9 @@ class MergedCorrections:
         return [settled for settled in self.disagreements if settled.is_contested]
 
 
-def settle_corrections(paths, columns=None):
+def settle_corrections(paths, columns=None, faults=None):
     """Read tables of corrections, and merge them into a MergedCorrections; see `read_corrections`."""
-    settled = settle_verdicts(read_corrections(paths, columns))
+    settled = settle_verdicts(read_corrections(paths, columns, faults))
     said = defaultdict(dict)
     for key, of_key in settled.items():
         for row in of_key.rows:

@@ -1,6 +1,7 @@
 """What curators say of single terms: read, settled, applied to annotations."""
 
-from dataclasses import replace
+import re
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import permutations
 
@@ -9,6 +10,7 @@ import pytest
 from flyannot.base.errors import InputError
 from flyannot.curation.agreement import pairwise_agreements
 from flyannot.curation.corrections import (
+    COLUMNS,
     VERDICTS,
     Correction,
     apply_corrections,
@@ -19,6 +21,7 @@ from flyannot.curation.corrections import (
 )
 from flyannot.dataset.folder import read_annotations
 from flyannot.results.curate import format_agreement, settle_corrections, write_merged_corrections
+from tests.corrections_cases import GENES, fields, list_cases
 
 EVERY = ("pole cell", "amnioserosa anlage", "brain primordium")
 HEAD = "gene,fbgn,stage_range,term,verdict,curator,date,note,probability,model_digest,decides,"
@@ -307,3 +310,18 @@ def test_tables_of_curators_come_to_one_that_teaches_the_same(tmp_path, annotati
     decided = settle_corrections([tmp_path / "merged.csv", to_decide])
     assert "3 disagreements, 0 to decide" in format_agreement(decided)
     assert decided.agreements == curated.agreements, "what was decided later does not flatter them"
+
+
+@pytest.mark.parametrize("case", list_cases(), ids=lambda case: case.name)
+def test_a_table_is_read_as_the_table_of_cases_says(tmp_path, case, caplog):
+    """The page reads it alike, see `tests/report/test_report_corrections.py`."""
+    path = tmp_path / "table.csv"
+    path.write_bytes(case.content)
+    read = read_corrections([path])
+    rows = [asdict(c) | {"fbgn": c.fbgn or GENES[c.gene]} for c in read]
+    assert {fields(case, row) for row in rows} == case.rows
+    said = " ".join(message for message in caplog.messages if "left out" in message)
+    assert {int(line) for line in re.findall(r"line (\d+)[,:]", said)} == case.lines
+    path.write_text(format_corrections(read), encoding="utf-8")
+    assert set(read_corrections([path])) == set(read), "what is written is read again"
+    assert set(case.own) == set(path.read_text(encoding="utf-8").split("\n")[0].split(",")) - {*COLUMNS}

@@ -253,10 +253,10 @@ def test_what_is_taken_in_replaces_what_the_curator_said_before_and_says_what_it
     )
     said = take_in(view, table)
     assert "c.csv: 1 verdict loaded; left out: 1 verdict on genes or stage ranges that are not here;" in said
-    assert "row 3: unknown verdict \u201cperhaps\u201d" in said
+    assert "line 4: unknown verdict \u201cperhaps\u201d" in said
     for day, why in dates.items():
         (tmp_path / "dates.csv").write_text(f"{','.join(NEEDED)}\nDl,4-6,midgut,accept,{day}\n")
-        assert f"0 verdicts loaded; left out: row 1: \u201c{day}\u201d {why}" in take_in(
+        assert f"0 verdicts loaded; left out: line 2: \u201c{day}\u201d {why}" in take_in(
             view, tmp_path / "dates.csv", day
         )
         with pytest.raises(InputError, match=f'"{day}" {why}'):

@@ -19,7 +19,7 @@ from flyannot.base.system import ENDING_SIGNALS, exit_immediately, start_interru
 from flyannot.cli.shared.messages import install_log_handler, is_debugging, print_error
 
 _COMPLETION = "_FLYANNOT_COMPLETE"  # a shell sets this variable to ask for completions
-SKIPPED = 3  # done, but some images were skipped
+SKIPPED = 3  # done, but some images, or rows of corrections, were skipped
 _MAX_LENGTH = 1000  # characters of a line of a message, which may quote a damaged file
 _MAX_LINES = 100
 _REPEAT_S = 0.5

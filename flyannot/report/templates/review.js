@@ -19,7 +19,8 @@ const Review = (() => {
     put,
     readCorrections,
     settled,
-    textOf,
+    spelled,
+    textOf: textOfRow,
     readShelf,
     store,
     keep,
@@ -28,7 +29,7 @@ const Review = (() => {
     unkept,
     correctionsText,
   } = Verdicts;
-  const { giveFile } = Tables;
+  const { giveFile, textOf } = Tables;
   const CURATOR = "flyannot-curator";
   const SIGNS = { accept: "\u2713", reject: "\u2715", unsure: "?" };
 
@@ -140,7 +141,7 @@ const Review = (() => {
         : "";
     if (kept) row.hidden = false;
   }
-  const curator = () => byId("curator").value.replaceAll(";", ",").trim();
+  const curator = () => spelled(byId("curator").value);
   // Return the last row by the curator of this page; a decision has precedence.
   function mineOf(key) {
     const mine = rowsOfKey(key).filter((one) => one.curator === curator());
@@ -241,6 +242,7 @@ const Review = (() => {
       note: before ? before.note : "",
       probability: probability || "",
       model_digest: index.review.model_digest,
+      own: before ? before.own : {},
     };
   }
   // Show and announce that verdicts have changed.
@@ -447,44 +449,40 @@ const Review = (() => {
     byId("download-corrections").disabled = verdicts.size === 0;
     byId("undo").disabled = changes.length === 0;
   }
-  function takeIn(text, name) {
+  async function takeIn(file) {
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    if (/^(80 75|31 139|208 207)$/.test(bytes.slice(0, 2).join(" ")))
+      return say(file.name + " is a workbook or packed: save it as CSV, and load that.");
     readShelf();
-    const { rows, wrong } = readCorrections(text, idOfNamed);
+    const ofTable = file.name.replace(/(?<=.)\.[^.]*$/, "");
+    const { rows, wrong, nForeign, fault } = readCorrections(textOf(bytes), idOfNamed, ofTable);
     const all = new Map();
     for (const [key, row] of rows) all.set(key, [...(all.get(key) || rowsOfKey(key)), row]);
     const changed = Array.from(all).filter(
-      ([key, given]) => settled(given).rows.map(textOf).join() !== rowsOfKey(key).map(textOf).join(),
+      ([key, given]) => settled(given).rows.map(textOfRow).join() !== rowsOfKey(key).map(textOfRow).join(),
     );
     if (changed.length) change(changed);
     // Texts of the rows that count.
-    const texts = new Map(Array.from(all.keys(), (key) => [key, new Set(rowsOfKey(key).map(textOf))]));
-    const taken = rows.filter(([key, row]) => texts.get(key).has(textOf(row))).length;
+    const texts = new Map(Array.from(all.keys(), (key) => [key, new Set(rowsOfKey(key).map(textOfRow))]));
+    const taken = rows.filter(([key, row]) => texts.get(key).has(textOfRow(row))).length;
     const contested = Array.from(all.keys()).filter((key) => verdicts.get(key).isContested).length;
+    const toDecide = ": choose Show \u201cto decide\u201d";
+    const older = "is older than another verdict by the same curator";
+    const leftOut = [
+      ...(nForeign ? [counted(nForeign, "verdict") + " on genes or stage ranges that are not here"] : []),
+      ...wrong.slice(0, 3).map(([line, why]) => "line " + line + ": " + why),
+      ...(wrong.length > 3 ? ["also the lines " + wrong.slice(3).map(([line]) => line).join(", ")] : []),
+    ];
+    const said = [
+      counted(taken, "verdict") + " loaded",
+      contested && "curators disagree on " + counted(contested, "term") + toDecide,
+      rows.length > taken &&
+        counted(rows.length - taken, older, "are older than other verdicts by the same curators"),
+      (fault || leftOut.length) && "left out: " + (fault || leftOut.join("; ")),
+    ];
     showAll();
     if (pane.querySelector(".inside")) startAgain(pane);
-    say(
-      name +
-        ": " +
-        counted(taken, "verdict") +
-        " loaded" +
-        (contested
-          ? "; curators disagree on " + counted(contested, "term") + ": choose Show \u201cto decide\u201d"
-          : "") +
-        (rows.length > taken
-          ? "; " +
-            counted(
-              rows.length - taken,
-              "is older than another verdict by the same curator",
-              "are older than other verdicts by the same curators",
-            )
-          : "") +
-        (wrong.length
-          ? "; left out: " +
-            wrong.slice(0, 3).join("; ") +
-            (wrong.length > 3 ? " and " + (wrong.length - 3) + " more" : "")
-          : "") +
-        ".",
-    );
+    return say(file.name + ": " + said.filter(Boolean).join("; ") + ".");
   }
   function startAgain(section) {
     section.querySelector("form.add")?.remove();
@@ -534,7 +532,7 @@ const Review = (() => {
     });
     byId("import-corrections").addEventListener("change", async (event) => {
       const [file] = event.target.files;
-      if (file) takeIn(await file.text(), file.name);
+      if (file) await takeIn(file);
       event.target.value = "";
     });
     addEventListener("beforeunload", (event) => {

@@ -1,13 +1,15 @@
 // --- Verdicts of curators on single terms, which the browser keeps for all pages on the same pictures. ---
 const Verdicts = (() => {
   const { index, counted } = Page;
-  const { csvText, csvRows } = Tables;
+  const { csvText, readTable } = Tables;
+  const { cleanName, curatorKey, isUnknown, readDate, readStageRange } = Spellings;
 
   const VERDICTS = ["accept", "reject", "unsure"];
   const IN_WORDS = { accept: "accepted", reject: "rejected", unsure: "marked unsure" };
   const COLUMNS = index.review.columns;
   const NEEDED = ["gene", "stage_range", "term", "verdict", "date"];
   const verdictKey = (geneId, stageRange, term) => geneId + "\0" + stageRange + "\0" + term;
+  const quoted = (text) => "\u201c" + text + "\u201d";
   const partsOf = (key) => key.split("\0");
   // A picture without a gene is named after its file, as by `name_genes_by_file` in a run.
   const stemOf = (name) => name.replace(/^.*\//, "").replace(/(?<=.)\.[^.]*$/, "");
@@ -22,7 +24,7 @@ const Verdicts = (() => {
 
   // --- Several curators, by the rule of `flyannot curate` in flyannot/curation/corrections.py. ---
   const rowsOfKey = (key) => verdicts.get(key)?.rows || [];
-  const textOf = (row) => JSON.stringify(COLUMNS.map((name) => row[name]));
+  const textOf = (row) => JSON.stringify([COLUMNS.map((name) => row[name]), Object.entries(row.own || {})]);
   const namesIn = (text) =>
     text
       .split(";")
@@ -71,7 +73,15 @@ const Verdicts = (() => {
       rows: rows.filter((row) => kept.has(row)),
     };
   }
+  const spellings = new Map(); // key of a curator -> the first spelling of the name
+  const tidy = (name) => name.replaceAll(";", ",").trim().replace(/\s+/g, " ");
+  const spelled = (name) => spellings.get(curatorKey(tidy(name))) || tidy(name);
+  function register(name) {
+    spellings.set(curatorKey(tidy(name)), spelled(name));
+    return spelled(name);
+  }
   function setRows(key, rows) {
+    for (const { curator } of rows) register(curator);
     if (rows.length) verdicts.set(key, settled(rows));
     else verdicts.delete(key);
   }
@@ -89,7 +99,7 @@ const Verdicts = (() => {
     groups.set(key, { key, name, about });
   }
   const shared = ["gene", "fbgn", "stage_range"];
-  const blank = Object.fromEntries(COLUMNS.map((name) => [name, ""]));
+  const blank = { ...Object.fromEntries(COLUMNS.map((name) => [name, ""])), own: {} };
   const seen = new Map(); // name -> its value when this page last read or wrote it
   const unreadable = new Map(); // name -> a value that cannot be read, until it has another name
   const unkept = new Set(); // keys of which the store has other rows than this page
@@ -118,8 +128,10 @@ const Verdicts = (() => {
   function rowsIn(value, about) {
     try {
       const rows = JSON.parse(value || "[]").map((row) => ({ ...blank, ...row, ...about }));
-      const isText = (row) => COLUMNS.every((name) => typeof row[name] === "string");
-      return rows.every((row) => isText(row) && row.term && !faultOf(row)) ? rows : null;
+      const cellsOf = (row) => [...COLUMNS.map((name) => row[name]), ...Object.values(row.own)];
+      const isText = (row) => cellsOf(row).every((cell) => typeof cell === "string");
+      const isOne = (row) => VERDICTS.includes(row.verdict) && readDate(row.date).date === row.date;
+      return rows.every((row) => isText(row) && row.term && isOne(row)) ? rows : null;
     } catch {
       return null;
     }
@@ -177,7 +189,8 @@ const Verdicts = (() => {
     for (const [key, one] of verdicts) rows.get(keyOfGroup(key))?.push(...one.rows);
     for (const [key, all] of rows) {
       const { name } = groups.get(key);
-      const isLeftOut = (column, text) => text === "" || shared.includes(column);
+      const isLeftOut = (column, text) =>
+        text === "" || shared.includes(column) || (column === "own" && !Object.keys(text).length);
       const value = JSON.stringify(all, (column, text) => (isLeftOut(column, text) ? undefined : text));
       if (unreadable.has(name) && !keep(name + " unreadable " + Date.now(), unreadable.get(name))) continue;
       unreadable.delete(name);
@@ -234,58 +247,54 @@ const Verdicts = (() => {
         const i = x.findIndex((part, at) => part !== y[at]);
         return i < 0 ? 0 : x[i] < y[i] ? -1 : 1;
       });
-    return csvText([COLUMNS, ...rows.map((row) => COLUMNS.map((name) => row[name]))]);
+    const own = [...new Set(rows.flatMap((row) => Object.keys(row.own)))];
+    const names = [...COLUMNS, ...own];
+    const cells = rows.map((row) => new Map(Object.entries({ ...row.own, ...row })));
+    return csvText([names, ...cells.map((row) => names.map((name) => row.get(name)))]);
   }
-  const MOMENT = /^([12]\d{3}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})(?:\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
-  // Return a date with its time if it has an offset from UTC, and a date such as 31.1.2026 as 2026-01-31.
-  function isoDate(text) {
-    const [, date, time, offset] = MOMENT.exec(text) || [];
-    if (date) return date + "T" + time + offset.replace("Z", "+00:00");
-    const day = text.replace(/[T ].*$/, "");
-    const parts = /^(\d{1,2})\.(\d{1,2})\.(\d{4})$/.exec(day);
-    return parts ? [parts[3], parts[2].padStart(2, "0"), parts[1].padStart(2, "0")].join("-") : day;
-  }
-  // Return why a row is no correction, or "".
+  const CHANCE = /^(?:|1(\.0*)?|0?\.[0-9]*[1-9][0-9]*)$/; // above 0 and at most 1, or empty
+  // Bring a row into one spelling. Return why it is no correction, or "".
   function faultOf(row) {
-    if (row.decides && !row.curator) return "the column \u201ccurator\u201d is empty: who decided?";
-    // Date.parse takes the 30th of February for the 1st or 2nd of March.
-    const date = row.date.slice(0, 10);
-    const day = Date.parse(date + "T00:00:00Z");
-    const isTime = row.date === date || (MOMENT.test(row.date) && Date.parse(row.date));
-    if (!VERDICTS.includes(row.verdict)) return "unknown verdict \u201c" + row.verdict + "\u201d";
-    if (!index.stages.includes(row.stage_range))
-      return "unknown stage range \u201c" + row.stage_range + "\u201d";
-    if (!day || new Date(day).toISOString().slice(0, 10) !== date || !isTime)
-      return "\u201c" + row.date + "\u201d is no date such as 2026-01-31";
+    for (const name of ["gene", "term", "fbgn"]) {
+      const text = cleanName(row[name]).replace(/\s+/g, " ");
+      if (name !== "fbgn" && isUnknown(text, name)) return quoted(text) + " is no " + name;
+      row[name] = isUnknown(text, name) ? "" : text;
+    }
+    const { date, fault } = readDate(row.date);
+    const stageRange = readStageRange(row.stage_range);
+    const small = { verdict: row.verdict.toLowerCase(), finished: row.finished.toLowerCase() };
+    if (row.fbgn && !/^FBgn\d+$/.test(row.fbgn)) return quoted(row.fbgn) + " is not one FlyBase number";
+    if (!VERDICTS.includes(small.verdict)) return "unknown verdict " + quoted(row.verdict);
+    if (!stageRange) return "unknown stage range " + quoted(row.stage_range);
+    // In other time zones it may be tomorrow.
+    const isLate = date && Date.parse(date.slice(0, 10) + "T00:00:00Z") > Date.now() + 86400000;
+    if (fault || isLate) return fault || quoted(row.date) + " is in the future";
+    if (!CHANCE.test(row.chance)) return "unknown chance " + quoted(row.chance);
+    if (!["", "no", "yes"].includes(small.finished)) return "unknown mark " + quoted(row.finished);
+    Object.assign(row, small, { stage_range: stageRange, date });
+    if (row.decides && !row.curator && row.verdict !== "unsure")
+      return "the column \u201ccurator\u201d is empty: who decided?";
     return "";
   }
-  // Read a table of corrections: { rows: [key, row], wrong: sentences }.
-  function readCorrections(text, idOf) {
-    const [head, ...lines] = csvRows(text);
-    const wrong = [];
-    const rows = [];
-    let nForeign = 0;
-    const names = (head || []).map((name) => name.toLowerCase());
-    const lacking = NEEDED.filter((name) => !names.includes(name));
-    if (lacking.length) return { rows, wrong: ["it has no column " + lacking.join(", ")] };
-    lines.forEach((cells, i) => {
-      const row = Object.fromEntries(
-        COLUMNS.map((name) => [name, (names.includes(name) && cells[names.indexOf(name)]) || ""]),
-      );
-      Object.assign(row, { verdict: row.verdict.toLowerCase(), date: isoDate(row.date) });
-      // the row waits for a decision
-      if (row.decides && !row.curator && ["", "unsure"].includes(row.verdict)) return;
-      // In other time zones it may be tomorrow.
-      const isLate = Date.parse(row.date.slice(0, 10) + "T00:00:00Z") > Date.now() + 86400000;
-      const fault = faultOf(row) || (isLate ? "\u201c" + row.date + "\u201d is in the future" : "");
+  // Read a table of corrections: { rows: [key, row], wrong: [line, sentence], nForeign, fault }.
+  // A row without a curator is by the curator `ofTable`.
+  function readCorrections(text, idOf, ofTable) {
+    const { lacking, twice, rows } = readTable(text, COLUMNS, NEEDED, ["note"]);
+    const found = { rows: [], wrong: [], nForeign: 0, fault: "" };
+    if (lacking.length) return { ...found, fault: "it has no column " + lacking.join(", ") };
+    if (twice.length) return { ...found, fault: "it has two columns " + twice.join(", ") };
+    for (const { line, row, own, fault } of rows) {
+      const why = fault || faultOf(row);
+      if (why) found.wrong.push([line, why]);
+      if (why || (row.decides && !row.curator)) continue; // the row waits for a decision
+      row.curator = register(row.curator || ofTable);
       const key = verdictKey(idOf(row.gene, row.fbgn), row.stage_range, row.term);
       const group = groups.get(keyOfGroup(key));
-      if (fault) wrong.push("row " + (i + 1) + ": " + fault);
-      else if (group) rows.push([key, { ...row, ...group.about }]);
-      else nForeign++;
-    });
-    if (nForeign) wrong.unshift(counted(nForeign, "verdict") + " on genes or stage ranges that are not here");
-    return { rows, wrong };
+      if (group) found.rows.push([key, { ...row, own, ...group.about }]);
+      else found.nForeign++;
+    }
+    for (const [, row] of found.rows) row.decides = namesIn(row.decides).map(spelled).join("; ");
+    return found;
   }
 
   return {
@@ -305,6 +314,7 @@ const Verdicts = (() => {
     rowsOfKey,
     textOf,
     namesIn,
+    spelled,
     settled,
     readShelf,
     put,
