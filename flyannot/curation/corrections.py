@@ -19,7 +19,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import clean_name, pluralise
 from flyannot.dataset.folder import Annotations
 from flyannot.dataset.gene_rows import read_gene_rows
-from flyannot.dataset.table_warnings import abbreviate_names, bdgp_terms, raise_errors, warn_about
+from flyannot.dataset.table_warnings import abbreviate_names, bdgp_terms, raise_errors, warn_about_rows
 from flyannot.files.tables import format_table
 
 ACCEPT, REJECT, UNSURE = VERDICTS = ("accept", "reject", "unsure")
@@ -159,9 +159,7 @@ def _read_table(path, curator, columns, faults):
     if not corrections:
         raise_errors(path, found)
         raise InputError(f"{path} has no verdict", fix="add one row per gene, stage range and term")
-    shown = [error.message.removeprefix(f"{path}, ") for error in found]
-    fixes = "; ".join(dict.fromkeys(error.fix for error in found))
-    warn_about(path, shown, "row is at fault, and left out", "rows are at fault, and left out", f"; {fixes}")
+    warn_about_rows(path, found)
     faults += found
     return corrections
 
@@ -269,6 +267,11 @@ class Consensus:
         """True if curators disagree, and nobody has decided."""
         return len({row.verdict for of in self.stands.values() for row in of}) > 1
 
+    @property
+    def ties(self):
+        """The curators whose last verdicts are several: nobody knows which was the later."""
+        return [curator for curator, rows in self.stands.items() if len({row.verdict for row in rows}) > 1]
+
     def blank_row(self):
         """Return the Correction in which somebody enters the decision: unsure, and without a curator."""
         empty = dict.fromkeys(("curator", "probability", "model_digest", "note"), "")
@@ -293,13 +296,18 @@ def _settle_rows(rows):
     stands = own | later
     kept = {row for last in (*own.values(), *decisions.values()) for row in last}
     standing = [row for row in rows if any(row in last for last in stands.values())]
-    said = {c: ", ".join(f"{row.verdict} ({row.date})" for row in stands[c]) for c in sorted(stands)}
+    said = {c: _format_verdicts(stands[c]) for c in sorted(stands)}
     correction = replace(standing[-1], curator="; ".join(said), decides="")
     if len({row.verdict for row in standing}) > 1:
         note = "; ".join(f"{curator}: {words}" for curator, words in said.items())
         correction = replace(correction, verdict=UNSURE, note=note)
     overruled = [row for row in rows if row not in standing and row.verdict != correction.verdict]
     return Consensus(correction, tuple(row for row in rows if row in kept), stands, tuple(overruled))
+
+
+def _format_verdicts(rows):
+    words = " and ".join(f"{row.verdict} ({row.date})" for row in rows)
+    return f"{words}, at one time" if len({row.verdict for row in rows}) > 1 else words
 
 
 def _latest_verdicts(rows):
@@ -324,7 +332,7 @@ _COUNTED = {  # kind of change -> words after its count
 }
 _CONFLICTS = {
     "older": "older than the annotations, which contradict them and stay",
-    "contested": "left out, since curators disagree and nobody has decided (flyannot curate lists them)",
+    "contested": "left out, since verdicts disagree and nobody has decided (flyannot curate lists them)",
     "overruled": "replaced by a later one of the same curator, or by a decision",
 }
 

@@ -16,6 +16,7 @@ from flyannot.dataset.table_warnings import (
     abbreviate_names,
     raise_errors,
     warn_about,
+    warn_about_rows,
     warn_of_mangled_names,
 )
 from flyannot.files.tables import RowError, read_table
@@ -88,10 +89,8 @@ def read_gene_rows(table, required, optional, faults=None, *, unknown_stage=None
         yield line, cells
     if not check.lines_of["gene"]:
         raise_errors(table, unnamed)
-    elif unnamed:
-        shown = [error.message.removeprefix(f"{table}, ") for error in unnamed]
-        fixes = "; ".join(dict.fromkeys(error.fix for error in unnamed))
-        warn_about(table, shown, "row is left out", "rows are left out", f"; {fixes}")
+    else:
+        warn_about_rows(table, unnamed)
     check.warn()
 
 

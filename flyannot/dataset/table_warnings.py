@@ -97,6 +97,13 @@ def warn_about(table, named, one, many, more="", *, n=None):
         log.warning("warning: %s: %s: %s%s", table.name, pluralise(n, one, many), names, more)
 
 
+def warn_about_rows(table, errors):
+    """Log a warning about the rows of a table that are left out; `errors` are their InputErrors."""
+    shown = [error.message.removeprefix(f"{table}, ") for error in errors]
+    fixes = "; ".join(dict.fromkeys(error.fix for error in errors))
+    warn_about(table, shown, "row is left out", "rows are left out", f"; {fixes}")
+
+
 def unify_capitals(terms, known):
     """Find terms that differ from another spelling in capitals only; return a dict, term -> that spelling.
 

@@ -125,6 +125,8 @@ def _format_disagreement(settled):
         f"{row.curator}: {row.verdict} ({row.date}{', decides' * bool(row.decides)})" for row in settled.rows
     )
     becomes = "is unsure until decided" if settled.is_contested else f"is {settled.correction.verdict}"
+    if settled.ties:
+        becomes = f"{' and '.join(settled.ties)} said several at one time; {becomes}"
     return f"{settled.correction.description}: {said}; {becomes}"
 
 

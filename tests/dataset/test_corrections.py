@@ -309,6 +309,10 @@ def test_tables_of_curators_come_to_one_that_teaches_the_same(tmp_path, annotati
     to_decide.write_text(filled)
     decided = settle_corrections([tmp_path / "merged.csv", to_decide])
     assert "3 disagreements, 0 to decide" in format_agreement(decided)
+    tie = tmp_path / "tie.csv"
+    tie.write_text(format_corrections([said("accept", 1), said("reject", 1)]))
+    words = format_agreement(settle_corrections([tie]))
+    assert "; anna said several at one time; is unsure until decided" in words
     assert decided.agreements == curated.agreements, "what was decided later does not flatter them"
 
 

@@ -291,13 +291,14 @@ def test_the_page_and_python_settle_verdicts_alike(view, rng):
         by_page = view.evaluate(script, [dict(zip(COLUMNS, astuple(row))) for row in rows])
         assert by_page["isContested"] == settled.is_contested
         assert by_page["verdict"] == settled.correction.verdict
+        assert (", at one time" in by_page["said"]) == bool(settled.ties)
         assert {Correction(*map(row.get, COLUMNS)) for row in by_page["rows"]} == set(settled.rows)
 
 
 def test_a_curator_decides_on_the_page_and_takes_it_back(view, tmp_path):
     press(view, "midgut", "reject")
     (tmp_path / "ben.csv").write_text(f"{','.join(NEEDED)},curator\nDl,4-6,midgut,accept,2026-01-03,ben\n")
-    assert "curators disagree on 1 term" in take_in(view, tmp_path / "ben.csv")
+    assert "verdicts disagree on 1 term" in take_in(view, tmp_path / "ben.csv")
     assert "To decide. anna: reject (" in cell(view, "midgut").inner_text()
     view.select_option("#groups-which", "contested")
     assert genes(view) == ["Dl"]
@@ -358,6 +359,20 @@ def test_a_gene_is_finished_by_a_key_and_opened_again(view, tmp_path):
     assert {mark for _, mark in finished(view, tmp_path).values()} == {""}
     view.click("#undo")
     assert {mark for _, mark in finished(view, tmp_path).values()} == {"yes"} and not violations(view)
+
+
+def test_a_gene_that_is_opened_again_is_open_beside_an_earlier_table_too(view, tmp_path):
+    tables = []
+    press(view, "midgut", "accept")
+    for hour in (9, 10):
+        view.clock.set_fixed_time(datetime(2026, 3, 1, hour, tzinfo=UTC))
+        view.locator("button.finish").click()
+        tables.append(downloaded(view, tmp_path / f"{hour}.csv"))
+    for paths in (tables, tables[::-1]):
+        settled = settle_verdicts(read_corrections(paths)).values()
+        assert {row.finished for one in settled for row in one.rows} == {""}
+    take_in(view, tables[0])
+    assert {mark for _, mark in finished(view, tmp_path).values()} == {""}
 
 
 def test_finishing_a_gene_keeps_the_verdicts_of_others(view, tmp_path):

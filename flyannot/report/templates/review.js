@@ -152,8 +152,12 @@ const Review = (() => {
     Array.from(verdicts.keys()).filter((key) => keyOfGroup(key) === keyOfTerm(group, "") && mineOf(key));
   const isFinished = (group) => mineOfGroup(group).some((key) => mineOf(key).finished === "yes");
   // Return the changes that set or clear the mark of a finished gene in all rows of the curator of this page.
+  // The rows get the date, so that the mark counts against those of another table.
   const withMark = (keys, finished) =>
-    keys.map((key) => [key, rowsOfKey(key).map((one) => (one === mineOf(key) ? { ...one, finished } : one))]);
+    keys.map((key) => {
+      const marked = { ...mineOf(key), finished, date: now() };
+      return [key, rowsOfKey(key).map((one) => (one === mineOf(key) ? marked : one))];
+    });
   // Finish a gene, or open it again. Terms that are shown and open are rejected; all others are a no, too.
   // Terms that curators gave, in a table or on this page, stay.
   function finish(section) {
@@ -475,7 +479,7 @@ const Review = (() => {
     ];
     const said = [
       counted(taken, "verdict") + " loaded",
-      contested && "curators disagree on " + counted(contested, "term") + toDecide,
+      contested && "verdicts disagree on " + counted(contested, "term") + toDecide,
       rows.length > taken &&
         counted(rows.length - taken, older, "are older than other verdicts by the same curators"),
       (fault || leftOut.length) && "left out: " + (fault || leftOut.join("; ")),

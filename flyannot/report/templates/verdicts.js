@@ -59,12 +59,14 @@ const Verdicts = (() => {
     for (const [curator, last] of decisions)
       if (!own.has(curator) || !precedes(last.at(-1), own.get(curator).at(-1))) stands.set(curator, last);
     const standing = Array.from(stands.values()).flat();
-    const isContested = new Set(standing.map((row) => row.verdict)).size > 1;
+    const isTie = (last) => new Set(last.map((row) => row.verdict)).size > 1;
     const dated = (row) => row.verdict + " (" + row.date.slice(0, 16).replace("T", " ") + ")";
     const said = Array.from(
       stands,
-      ([curator, last]) => (curator || "no name") + ": " + last.map(dated).join(", "),
+      ([curator, last]) =>
+        (curator || "no name") + ": " + last.map(dated).join(" and ") + (isTie(last) ? ", at one time" : ""),
     );
+    const isContested = isTie(standing);
     return {
       ...rows.findLast((row) => standing.includes(row)),
       ...(isContested ? { verdict: "unsure" } : {}),
