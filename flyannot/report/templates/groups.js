@@ -563,26 +563,7 @@ const Groups = (() => {
   }
 
   return {
-    words,
-    list,
-    pane,
-    chunkOf,
-    detailsOf,
-    listInUse,
-    isNext,
-    answering,
-    symbolOf,
-    keyOf,
-    numberOfKey,
-    isYesOrCurated,
-    choose,
-    drawList,
-    listAgain,
-    linkOf,
-    showPicture,
-    termsInLine,
-    show,
-    setReading,
-    pick,
+    words, list, pane, chunkOf, detailsOf, listInUse, isNext, answering, symbolOf, keyOf, numberOfKey,
+    isYesOrCurated, choose, drawList, listAgain, linkOf, showPicture, termsInLine, show, setReading, pick,
   };
 })();

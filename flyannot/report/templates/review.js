@@ -3,31 +3,9 @@ const Review = (() => {
   const { index, byId, make, counted, chosen } = Page;
   const { list, keyOf, pane } = Groups;
   const {
-    verdictKey,
-    verdicts,
-    keptInWords,
-    partsOf,
-    geneNameOf,
-    idOfGene,
-    VERDICTS,
-    rowsOfKey,
-    change,
-    IN_WORDS,
-    namesIn,
-    now,
-    changes,
-    put,
-    readCorrections,
-    settled,
-    spelled,
-    textOf: textOfRow,
-    readShelf,
-    store,
-    keep,
-    groups,
-    keyOfGroup,
-    unkept,
-    correctionsText,
+    verdictKey, verdicts, keptInWords, partsOf, geneNameOf, idOfGene, VERDICTS, rowsOfKey, change,
+    IN_WORDS, namesIn, now, changes, put, readCorrections, settled, spelled, textOf: textOfRow, readShelf,
+    store, keep, groups, keyOfGroup, unkept, correctionsText,
   } = Verdicts;
   const { giveFile, textOf } = Tables;
   const CURATOR = "flyannot-curator";
@@ -551,20 +529,7 @@ const Review = (() => {
   }
 
   return {
-    idOfGene,
-    keyOfTerm,
-    isForReview,
-    isBare,
-    acceptedOf,
-    contestedOf,
-    keysOfGroup,
-    say,
-    give,
-    finish,
-    finishByEye,
-    undo,
-    rowOfTerm,
-    startReview,
-    showCount,
+    idOfGene, keyOfTerm, isForReview, isBare, acceptedOf, contestedOf, keysOfGroup, say, give, finish,
+    finishByEye, undo, rowOfTerm, startReview, showCount,
   };
 })();

@@ -300,30 +300,8 @@ const Verdicts = (() => {
   }
 
   return {
-    VERDICTS,
-    IN_WORDS,
-    verdictKey,
-    partsOf,
-    geneNameOf,
-    idOfGene,
-    verdicts,
-    changes,
-    unkept,
-    store,
-    keep,
-    groups,
-    keyOfGroup,
-    rowsOfKey,
-    textOf,
-    namesIn,
-    spelled,
-    settled,
-    readShelf,
-    put,
-    change,
-    keptInWords,
-    now,
-    correctionsText,
-    readCorrections,
+    VERDICTS, IN_WORDS, verdictKey, partsOf, geneNameOf, idOfGene, verdicts, changes, unkept, store, keep,
+    groups, keyOfGroup, rowsOfKey, textOf, namesIn, spelled, settled, readShelf, put, change, keptInWords,
+    now, correctionsText, readCorrections,
   };
 })();
