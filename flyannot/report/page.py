@@ -49,8 +49,8 @@ from flyannot.terms.metrics import NOT_ANATOMY
 from flyannot.terms.unlikeness import UNLIKE_WORDS
 
 _SCRIPTS = """
-    elements spellings tables scores maps groups nearest verdicts review keys enlarged turns beside patterns
-    patterns_use address
+    elements spellings tables scores maps groups nearest verdicts review together keys enlarged turns beside
+    patterns patterns_use address
 """  # in the order in which they run
 PATTERNS = "patterns"  # the section that is left out if no group has a place on a map
 # Kinds of warnings about a picture that may lie wrong.
@@ -344,12 +344,17 @@ def _build_index(groups, sheets, page):
     """
     terms: dict = {}
     numbers = {f"{STAGE_RANGES[group['stage']]}.{group['name']}": g for g, group in enumerate(groups)}
+    of_stage: list = [{} for _ in STAGE_RANGES]
     for group in groups:
+        of_stage[group["stage"]] |= group["odds"]
+    for group in groups:
+        group["odds"] = [group["odds"].get(term) for term in of_stage[group["stage"]]]
         group["alike"] = [numbers[key] for key in group["alike"] if key in numbers]
         for one in group["terms"] + group["no"]:
             one["term"] = terms.setdefault(one["term"], len(terms))
     return {
         "stages": STAGE_RANGES,
+        "learned": [[terms.setdefault(term, len(terms)) for term in names] for names in of_stage],
         "terms": list(terms),
         "perChunk": PER_CHUNK,
         "folder": "",
@@ -375,7 +380,8 @@ def _summarise(entry):
     """Return a dict with what the list of genes shows of a GroupEntry.
 
     `terms` has its terms that are not absent. `no` has absent terms that are in a review list or have a
-    changed answer. `pictures` is a digest of its pictures, by which the browser keeps its verdicts.
+    changed answer. `odds` has the probabilities of all terms, in thousandths. `pictures` is a digest of its
+    pictures, by which the browser keeps its verdicts.
     """
     shown = [one for one in entry.terms if one.status != ABSENT]
     asked = [one for one in entry.terms if one.status == ABSENT and (one.review.queue or one.answer.change)]
@@ -392,6 +398,9 @@ def _summarise(entry):
         "unusual": None if entry.unusual is None else round(entry.unusual, 4),
         "terms": [_summarise_term(one) for one in shown],
         "no": [_summarise_term(one) for one in asked],
+        "odds": {
+            one.term: round(1000 * p) for one in entry.terms if (p := one.answer.probability) is not None
+        },
         "unlike": None if entry.unlike is None else round(entry.unlike, 4),
         "alike": entry.alike,
     }

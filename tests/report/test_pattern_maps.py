@@ -62,6 +62,23 @@ def test_the_map_shows_pictures_that_do_not_cover_each_other(view):
     until(view, f"document.querySelectorAll('[data-place]').length === {len(boxes)}")
 
 
+def test_the_genes_of_a_region_are_ticked_and_the_map_does_not_move(view):
+    places = np.random.default_rng(5).random((150, 2))[::2]
+    box = view.locator("#patterns-map").bounding_box()
+    view.keyboard.down("Shift")
+    view.mouse.move(box["x"] + 3, box["y"] + 3)
+    view.mouse.down()
+    view.mouse.move(box["x"] + 50, box["y"] + 50)
+    view.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] - 3)
+    assert view.locator(".region").is_visible()
+    view.mouse.up()
+    view.keyboard.up("Shift")
+    n = sum(places[:, 0] <= 0.5)
+    assert view.inner_text("#patterns-said") == f"{n} genes are ticked."
+    assert view.inner_text("#together-open") == f"One verdict on {n} ticked"
+    assert not view.locator(".region").is_visible() and view.locator("#patterns-map.near").count() == 0
+
+
 def test_a_term_in_colour_is_counted_for_the_stage_range(view):
     assert view.input_value("#patterns-stage") == "4-6" and "of 75 genes" in legend(view)
     index = json.loads(view.evaluate("document.getElementById('index').textContent"))

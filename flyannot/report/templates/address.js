@@ -22,7 +22,7 @@ const Address = (() => {
     if (chosen.listed.length && (isReading || chosen.current !== chosen.listed[0].g))
       chosenWords.set("open", pane.dataset.key);
     for (const key of chosen.beside) chosenWords.append("beside", key);
-    const isTyping = field !== undefined && byId(field).type === "search";
+    const isTyping = field !== undefined && byId(field).matches("input");
     const address = "#" + chosenWords;
     if (address !== (location.hash || "#"))
       history[isTyping && field === typedInto ? "replaceState" : "pushState"](null, "", address);

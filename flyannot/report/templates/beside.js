@@ -2,18 +2,13 @@
 const SideBySide = (() => {
   const { list, isYesOrCurated, keyOf, detailsOf, words, numberOfKey, pane } = Groups;
   const { index, make, chosen, byId, counted } = Page;
-  const { idOfGene, say, keyOfTerm } = Review;
+  const { idOfGene, isUsedIn, say, keyOfTerm } = Review;
   const { csvText, giveFile } = Tables;
   const { verdicts } = Verdicts;
 
   const sameGene = (g) =>
     index.groups.flatMap((group, i) => (idOfGene(group) === idOfGene(index.groups[g]) ? [i] : []));
 
-  // Most terms are used in a few stage ranges only: their absence from the others says nothing.
-  const isUsedIn = (term, stage) => {
-    const stages = index.review.vocabulary[index.terms[term]] || [];
-    return !stages.length || stages.includes(stage);
-  };
   const termsOf = (g) => new Set(index.groups[g].terms.filter(isYesOrCurated).map((one) => one.term));
   // Terms in bold are absent from all other groups that could have them.
   function column(g, others) {
@@ -21,7 +16,7 @@ const SideBySide = (() => {
     const key = keyOf(group);
     const items = group.terms.filter(isYesOrCurated).map((one) => {
       const name = index.terms[one.term];
-      const compared = others.filter((h) => isUsedIn(one.term, index.groups[h].stage));
+      const compared = others.filter((h) => isUsedIn(name, index.groups[h].stage));
       const number = one.p === undefined ? "" : " " + one.p.toFixed(2);
       const isOnly = compared.length && !compared.some((h) => termsOf(h).has(one.term));
       return make(
@@ -37,7 +32,7 @@ const SideBySide = (() => {
       for (const h of others)
         for (const term of termsOf(h)) {
           // terms of the stage range before
-          if (isUsedIn(term, group.stage) && !termsOf(g).has(term))
+          if (isUsedIn(index.terms[term], group.stage) && !termsOf(g).has(term))
             items.push(
               make(
                 "li",

@@ -10,6 +10,7 @@ const Page = (() => {
     filling: Promise.resolve(), // resolves when its details are shown
     alike: -1, // number of the group whose look-alikes are listed
     asked: "lacks", // which of them: "lacks" or "has", and a term after a space for this term only
+    ticked: new Set(), // numbers of groups
     beside: [], // keys of the groups that are side by side
     sorted: "", // the column by which the scores are sorted, such as "2-descending"
   };

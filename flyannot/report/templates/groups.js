@@ -87,7 +87,26 @@ const Groups = (() => {
     [group.gene, group.fbgn, group.name].map((name) => name.toLowerCase()),
   );
   const termNames = index.terms.map((term) => term.toLowerCase());
-  const isReviewed = (group, one) => Verdicts.verdicts.has(Review.keyOfTerm(group, index.terms[one.term]));
+  const isReviewed = (group, { term, name = index.terms[term] }) =>
+    Verdicts.verdicts.has(Review.keyOfTerm(group, name));
+  // Terms by their names in small letters.
+  const known = new Map(
+    [...Object.keys(index.review.vocabulary), ...index.terms].map((term) => [term.toLowerCase(), term]),
+  );
+  const termNamed = (text) => known.get(text.trim().toLowerCase());
+  // Return what the model and the curators say of a term of a group, also if the answer is no.
+  function answerOf(group, name) {
+    const term = index.terms.indexOf(name);
+    const p = group.odds[index.learned[group.stage].indexOf(term)];
+    const found = [...group.terms, ...group.no].find((one) => one.term === term);
+    return found || { term, status: "absent", p: typeof p === "number" ? p / 1000 : undefined };
+  }
+  // Return true if a group has a term by a verdict, otherwise by the curators or the model.
+  function hasTerm(group, name) {
+    const { verdict } = Verdicts.verdicts.get(Review.keyOfTerm(group, name)) || {};
+    const isGiven = verdict === "accept" || verdict === "reject";
+    return isGiven ? verdict === "accept" : isYesOrCurated(answerOf(group, name));
+  }
   // Return the terms by which a look-alike of the group `g` fits what is asked: terms of `g` that the
   // look-alike certainly lacks, or terms that only the look-alike has.
   function answering(group, g = chosen.alike, asked = chosen.asked) {
@@ -126,8 +145,11 @@ const Groups = (() => {
     check: { says: "pictures to check", gene: (group) => group.check },
     lies: { says: "pictures that may lie wrong", gene: (group) => group.lies },
     alike: {
-      says: "look-alikes that lack its terms",
-      gene: (group) => answering(group).length,
+      says: "look-alikes",
+      gene: (group) =>
+        chosen.asked === "all"
+          ? index.groups[chosen.alike]?.alike.includes(numberOfKey.get(keyOf(group)))
+          : answering(group).length,
       isOffered: () => index.groups.some((group) => group.alike.length),
     },
     contested: {
@@ -138,6 +160,11 @@ const Groups = (() => {
     open: {
       says: "terms you have not reviewed",
       term: (group, one) => one.status !== "absent" && Review.isForReview(one) && !isReviewed(group, one),
+      isOffered: () => true,
+    },
+    ticked: {
+      says: "ticked genes",
+      gene: (group) => chosen.ticked.has(numberOfKey.get(keyOf(group))),
       isOffered: () => true,
     },
     reviewed: {
@@ -188,6 +215,23 @@ const Groups = (() => {
     if (isByTerm) terms = terms.filter((one) => named.has(one.term));
     return (term || isByTerm) && !terms.length ? null : terms;
   }
+  // Narrow the terms found by what is asked of one term, by probability and novelty; null if nothing is left.
+  function narrowed(group, terms, which) {
+    const valueOf = (name) => byId("groups-" + name)?.value || "";
+    const [from, to, novel] = ["above", "below", "novelty"].map(valueOf);
+    const isIn = ({ p }) => (from === "" || p >= Number(from)) && (to === "" || p <= Number(to));
+    const name = termNamed(byId("groups-term").value);
+    const has = byId("groups-has").value;
+    if (novel !== "" && !(group.unusual >= Number(novel))) return null;
+    if (name === undefined) {
+      const left = from + to === "" ? terms : terms.filter(isIn);
+      return left.length || left === terms ? left : null;
+    }
+    const one = answerOf(group, name);
+    const { term } = FILTERS[which];
+    const isLeft = which === "open" ? !isReviewed(group, { ...one, name }) : !term || term(group, one);
+    return isLeft && isIn(one) && (has === "" || hasTerm(group, name) === (has === "has")) ? [one] : null;
+  }
   const largest = (terms, name) =>
     Math.max(-1, ...terms.map((one) => one[name]).filter((value) => value !== undefined));
   const least = (terms, name) =>
@@ -215,6 +259,7 @@ const Groups = (() => {
   );
   const textSought = () => byId("groups-search").value.trim().toLowerCase();
   function choose() {
+    if (Array.from(document.querySelectorAll(".narrow > *")).some((field) => field.value)) setFiltering(true);
     const text = textSought();
     const ranks = namesOf.map((names) => (text ? rankOf(names, text) : 0));
     const named = termsNamed(
@@ -227,7 +272,9 @@ const Groups = (() => {
     chosen.listed = [];
     index.groups.forEach((group, g) => {
       if (stage !== "" && group.stage !== Number(stage)) return;
-      const terms = termsFound(group, ranks[g], named, which);
+      const isOfTerm = which === "open" && byId("groups-term").value;
+      const all = termsFound(group, ranks[g], named, isOfTerm ? "all" : which);
+      const terms = all && narrowed(group, all, which);
       if (terms) chosen.listed.push({ g, terms, rank: ranks[g], isPart: terms !== group.terms, place: 0 });
     });
     if (order) for (const one of chosen.listed) one.place = order(one);
@@ -247,7 +294,7 @@ const Groups = (() => {
           symbolOf(index.groups[chosen.alike]) +
           (chosen.asked === "lacks"
             ? " but lack some of its terms"
-            : chosen.asked.replace(/^lacks/, " and lack").replace(/^has/, " and have"))
+            : chosen.asked.replace(/^all$/, "").replace(/^lacks/, " and lack").replace(/^has/, " and have"))
         : "";
     byId("groups-count").textContent = !chosen.listed.length
       ? "no genes found"
@@ -265,12 +312,8 @@ const Groups = (() => {
   function listAgain(isBegun) {
     choose();
     drawList();
-    if (
-      chosen.listed.length &&
-      (isBegun ||
-        !chosen.listed.some((one) => one.g === chosen.current) ||
-        (textSought() && chosen.listed[0].rank === 0))
-    )
+    const isGone = !chosen.listed.some((one) => one.g === chosen.current);
+    if (chosen.listed.length && (isBegun || isGone || (textSought() && chosen.listed[0].rank === 0)))
       show(chosen.listed[0].g);
     if (isBegun) Keys.markFirst();
     if (pane.getBoundingClientRect().top < 0) pane.scrollIntoView();
@@ -304,18 +347,11 @@ const Groups = (() => {
   function termsInLine({ g, terms, isPart }) {
     const found = new Set(isPart ? terms : []);
     const line = make("span", { class: "terms" });
-    const fitting = byId("groups-which").value === "alike" ? answering(index.groups[g]) : [];
+    const isAsked = byId("groups-which").value === "alike" && chosen.asked !== "all";
+    const fitting = isAsked ? answering(index.groups[g]) : [];
     const [what] = chosen.asked.split(" ");
-    if (fitting.length)
-      line.append(
-        make(
-          "span",
-          {},
-          make("span", { class: "badge " + (what === "has" ? "new" : "missed") }, what),
-          " " + fitting.join(", "),
-        ),
-        " ",
-      );
+    const badge = make("span", { class: "badge " + (what === "has" ? "new" : "missed") }, what);
+    if (fitting.length) line.append(make("span", {}, badge, " " + fitting.join(", ")), " ");
     const rest = make("span"); // terms that say nothing new stand on one line
     for (const status of IN_LINE) {
       const mine = index.groups[g].terms.filter((one) => one.status === status);
@@ -350,12 +386,15 @@ const Groups = (() => {
     const group = index.groups[g];
     const isCurrent = g === chosen.current;
     const thumb = make("img", { class: "thumb", alt: "", width: 96, height: 38 });
+    const box = { type: "checkbox", "data-tick": g, tabindex: -1, checked: chosen.ticked.has(g) };
+    box["aria-label"] = "Tick " + symbolOf(group) + ", " + index.stages[group.stage];
     const check = group.check
       ? make("span", { class: "badge check" }, "check " + counted(group.check, "picture"))
       : null;
     const line = make(
       "li",
       {},
+      make("input", box),
       make(
         "a",
         {
@@ -381,7 +420,7 @@ const Groups = (() => {
         ),
       ),
     );
-    Review.showCount(line.firstChild);
+    Review.showCount(line.lastChild);
     thumb.addEventListener(
       "wanted",
       () =>
@@ -481,6 +520,10 @@ const Groups = (() => {
     if (top < 0 || top > innerHeight / 2) pane.scrollIntoView();
   }
 
+  function setFiltering(isOpen) {
+    document.body.classList.toggle("filtering", isOpen);
+    byId("filters").setAttribute("aria-expanded", isOpen);
+  }
   // Print one gene: its pictures, terms and look-alikes.
   function startSheet(section) {
     const button = make("button", { type: "button" }, "Print", make("span", { class: "wide" }, " this gene"));
@@ -521,6 +564,7 @@ const Groups = (() => {
     for (const part of document.querySelectorAll("#groups [data-used]"))
       if (!used.has(part.dataset.used)) part.remove();
     byId("groups-terms").append(...index.terms.map((term) => make("option", { value: term })));
+    byId("groups-known").append(...[...known.values()].map((term) => make("option", { value: term })));
     pane.addEventListener("click", (event) => {
       const button = event.target.closest("button.map, button.more");
       if (button && button.matches(".map")) toggleMap(button);
@@ -533,24 +577,15 @@ const Groups = (() => {
     document.addEventListener("click", (event) => {
       const link = event.target.closest("a[href^='#open=']");
       const g = link && numberOfKey.get(new URLSearchParams(link.hash.slice(1)).get("open"));
-      if (
-        g === undefined ||
-        !link ||
-        link.closest(".links") ||
-        event.defaultPrevented ||
-        event.ctrlKey ||
-        event.metaKey ||
-        event.shiftKey
-      )
-        return;
+      const isKept = event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey;
+      if (g === undefined || !link || link.closest(".links") || isKept) return;
       event.preventDefault();
       pick(g);
     });
-    byId("filters").addEventListener("click", ({ target }) => {
-      const isOpen = document.body.classList.toggle("filtering");
-      target.setAttribute("aria-expanded", isOpen);
-    });
-    for (const id of ["groups-search", "groups-stage", "groups-which", "groups-order"]) {
+    byId("filters").addEventListener("click", () =>
+      setFiltering(!document.body.classList.contains("filtering")),
+    );
+    for (const { id } of document.querySelectorAll(".found [data-word]")) {
       byId(id).addEventListener("input", () => {
         if (id === "groups-which") {
           chosen.alike = byId(id).value === "alike" ? chosen.current : -1;
@@ -563,7 +598,8 @@ const Groups = (() => {
   }
 
   return {
-    words, list, pane, chunkOf, detailsOf, listInUse, isNext, answering, symbolOf, keyOf, numberOfKey,
-    isYesOrCurated, choose, drawList, listAgain, linkOf, showPicture, termsInLine, show, setReading, pick,
+    words, list, pane, answerOf, termNamed, chunkOf, detailsOf, listInUse, isNext, answering, symbolOf,
+    keyOf, numberOfKey, isYesOrCurated, choose, drawList, listAgain, linkOf, showPicture, termsInLine,
+    show, setReading, pick,
   };
 })();

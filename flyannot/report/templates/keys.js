@@ -107,6 +107,9 @@ const Keys = (() => {
       chosen.current >= 0 && !isBare(index.groups[chosen.current])
         ? finish(pane)
         : say("Choose a gene with predictions first: press j for the next gene."),
+    x: () => Together.toggle(chosen.current),
+    A: () => Together.start("accept", markedRow()?.dataset.term),
+    R: () => Together.start("reject", markedRow()?.dataset.term),
     z: undoAndGoThere,
     j: () => goToGene(1),
     k: () => goToGene(-1),

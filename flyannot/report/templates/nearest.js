@@ -38,6 +38,7 @@ const LookAlikes = (() => {
     }
     const lacking = found("lacks");
     select.append(make("option", { value: "" }, "\u2026"));
+    if (look.length) offer("all", "look like it", look.length);
     if (lacking.length) offer("lacks", "lack any of its terms", lacking.length);
     offerTerms("lacks", "lack ", "", lacking);
     offerTerms("has", "have ", ", which it lacks", found("has"));

@@ -4,6 +4,8 @@ const MapUse = (() => {
   const { byId, index, make, counted } = Page;
   const { words, chunkOf, detailsOf, symbolOf, termsInLine, showPicture } = Groups;
 
+  const { tick, toggle } = Together;
+
   const ON_MAP = ["agreed", "missed", "new", "predicted", "unlearned"];
   // Return the status of a term of a group; "" if the group does not have the term.
   const statusOf = (group, term) => {
@@ -121,6 +123,7 @@ const MapUse = (() => {
     "=": () => zoom(1.6, screenOf(onMap.standing)),
     "-": () => zoom(1 / 1.6, screenOf(onMap.standing)),
     0: () => moveTo(0.5, 0.5, 1),
+    x: () => toggle(onMap.atlas.groups[onMap.standing] ?? -1),
   };
 
   // --- The gene under the pointer. ---
@@ -160,6 +163,20 @@ const MapUse = (() => {
     const stages = index.stages.filter((stage) => stage in index.maps);
     let from = null;
     let isDragged = false; // `from` is where the mouse went down
+    let corner = null; // of a region, in pixels of the map
+    const region = make("div", { class: "region", hidden: true });
+    patterns.append(region);
+    function placeOf({ clientX, clientY }) {
+      const box = patterns.getBoundingClientRect();
+      return [clientX - box.left, clientY - box.top];
+    }
+    function drawRegion(to) {
+      const [left, top] = [0, 1].map((k) => Math.min(corner[k], to[k]));
+      const [width, height] = [0, 1].map((k) => Math.abs(corner[k] - to[k]));
+      region.hidden = false;
+      for (const [name, px] of Object.entries({ left, top, width, height })) region.style[name] = px + "px";
+      return ([x, y]) => x >= left && x <= left + width && y >= top && y <= top + height;
+    }
     byId("patterns-stage").append(...stages.map((stage) => make("option", {}, stage)));
     byId("patterns-stage").addEventListener("input", () => showMap(byId("patterns-stage").value));
     byId("patterns-term").addEventListener("input", colourByTerm);
@@ -185,14 +202,24 @@ const MapUse = (() => {
       (event) => {
         if (!event.ctrlKey && !event.metaKey) return;
         event.preventDefault();
-        const box = patterns.getBoundingClientRect();
-        zoom(Math.exp(-event.deltaY / 300), [event.clientX - box.left, event.clientY - box.top]);
+        zoom(Math.exp(-event.deltaY / 300), placeOf(event));
       },
       { passive: false },
     );
     patterns.addEventListener("pointerdown", (event) => {
       from = [event.clientX, event.clientY];
       isDragged = false;
+      corner = event.shiftKey ? placeOf(event) : null;
+      if (corner) event.preventDefault();
+    });
+    patterns.addEventListener("pointerup", (event) => {
+      if (corner && isDragged) {
+        const isInside = drawRegion(placeOf(event));
+        const inside = onMap.atlas.groups.filter((_, i) => isInside(screenOf(i)));
+        byId("patterns-said").textContent = tick(inside, true);
+      }
+      region.hidden = true;
+      corner = null;
     });
     patterns.addEventListener("pointermove", (event) => {
       if (!from || !event.buttons) {
@@ -204,7 +231,8 @@ const MapUse = (() => {
       if (!isDragged) patterns.setPointerCapture(event.pointerId);
       isDragged = true;
       from = [event.clientX, event.clientY];
-      moveBy(dx, dy);
+      if (corner) drawRegion(placeOf(event));
+      else moveBy(dx, dy);
     });
     new ResizeObserver(() => drawSoon(true)).observe(patterns);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {

@@ -20,6 +20,11 @@ const Review = (() => {
   let given = index.stages.map(() => new Set()); // terms that have a verdict, by stage range
   const keyOfTerm = (group, term) => verdictKey(idOfGene(group), index.stages[group.stage], term);
   const contestedOf = (group) => contested.get(keyOfTerm(group, "")) || [];
+  // Most terms are used in a few stage ranges only: their absence from the others says nothing.
+  function isUsedIn(term, stage) {
+    const stages = index.review.vocabulary[term] || [];
+    return !stages.length || stages.includes(stage);
+  }
   const isForReview = (one) => one.status !== "undetermined" || one.margin !== 0 || Boolean(one.curated);
   // A bare group has no predictions, and its terms are not all known.
   const isBare = (group) => group.unlike !== null && group.annotated !== 1;
@@ -86,13 +91,8 @@ const Review = (() => {
         make("span", { class: "unseen" }, verdict[0].toUpperCase() + verdict.slice(1) + " " + term),
       ),
     );
-    const note = make("input", {
-      class: "note",
-      type: "text",
-      placeholder: "note",
-      "aria-label": "Note on " + term,
-      hidden: true,
-    });
+    const about = { placeholder: "note", "aria-label": "Note on " + term };
+    const note = make("input", { class: "note", type: "text", hidden: true, ...about });
     cell.replaceChildren(
       make("span", { class: "verdicts", role: "group", "aria-label": "Your verdict on " + term }, ...buttons),
       make("span", { class: "said quiet" }),
@@ -112,11 +112,9 @@ const Review = (() => {
     if (document.activeElement !== note) note.value = mine ? mine.note : "";
     row.classList.toggle("reviewed", Boolean(kept) && !kept.isContested);
     row.classList.toggle("contested", Boolean(kept?.isContested));
-    cell.querySelector(".said").textContent = kept?.isContested
-      ? "To decide. " + kept.said
-      : kept?.rows.some((one) => one !== mine)
-        ? kept.said
-        : "";
+    const isByOthers = kept?.isContested || kept?.rows.some((one) => one !== mine);
+    cell.querySelector(".said").textContent =
+      (kept?.isContested ? "To decide. " : "") + (isByOthers ? kept.said : "");
     if (kept) row.hidden = false;
   }
   const curator = () => spelled(byId("curator").value);
@@ -190,25 +188,13 @@ const Review = (() => {
           .sort()
           .join("; ")
       : "";
-    change([
-      [
-        key,
-        isTakenBack
-          ? others
-          : [...others, { ...rowOfVerdict(group, term, verdict, mine, row.dataset), decides }],
-      ],
-    ]);
+    const given = { ...rowOfVerdict(group, term, verdict, mine, row.dataset), decides };
+    change([[key, isTakenBack ? others : [...others, given]]]);
     const now = verdicts.get(key);
     const isLeft = isTakenBack && now;
-    const words = isTakenBack ? "no longer reviewed" : IN_WORDS[verdict];
-    return tell(
-      term +
-        " " +
-        (now?.isContested || isLeft
-          ? (isTakenBack ? "withdrawn" : words) + "; " + (now.isContested ? "to decide: " : "") + now.said
-          : words),
-      !isTakenBack,
-    );
+    const words = isTakenBack ? (isLeft ? "withdrawn" : "no longer reviewed") : IN_WORDS[verdict];
+    const also = now?.isContested || isLeft ? "; " + (now.isContested ? "to decide: " : "") + now.said : "";
+    return tell(term + " " + words + also, !isTakenBack);
   }
   function rowOfVerdict(group, term, verdict, before, { probability, chance } = {}) {
     return {
@@ -234,17 +220,22 @@ const Review = (() => {
     byId("curator").classList.toggle("wanted", name !== "");
     say(what + ". " + byId("review-progress").textContent + "." + name);
   }
+  // Give one verdict together on terms without a verdict: a list of [group, term, data of its row].
+  function giveTogether(parts, verdict) {
+    readShelf();
+    const open = parts.filter(([group, term]) => !verdicts.has(keyOfTerm(group, term)));
+    if (!open.length) return say("There is no other term to " + verdict + ".");
+    const together = { with: String(open.length) };
+    const rowOf = (group, term, data) => ({ ...rowOfVerdict(group, term, verdict, null, data), ...together });
+    change(open.map((part) => [keyOfTerm(part[0], part[1]), [rowOf(...part)]]));
+    const genes = new Set(open.map(([group]) => group));
+    const what = genes.size > 1 ? open[0][1] + " of " + genes.size + " genes" : counted(open.length, "term");
+    return tell(what + " " + IN_WORDS[verdict], true);
+  }
   // Reject all terms that are asked about for a gene and have no verdict.
   function rejectOthers(section) {
     const group = groupOf(section);
-    readShelf();
-    const open = askedOf(group).filter((term) => !verdicts.has(keyOfTerm(group, term)));
-    if (!open.length) return say("There is no other term to reject.");
-    const together = { with: String(open.length) };
-    change(
-      open.map((term) => [keyOfTerm(group, term), [{ ...rowOfVerdict(group, term, "reject"), ...together }]]),
-    );
-    return tell(counted(open.length, "term") + " rejected", true);
+    giveTogether(askedOf(group).map((term) => [group, term]), "reject");
   }
   function undo() {
     readShelf();
@@ -258,19 +249,9 @@ const Review = (() => {
     const [geneId, stageRange, term] = partsOf(last[0][0]);
     const before = verdicts.get(last[0][0]);
     const group = index.groups.find((one) => idOfGene(one) === geneId);
-    say(
-      last.length > 1
-        ? "Undone: " + counted(last.length, "verdict") + "."
-        : "Undone: " +
-            (group ? group.gene || group.name : geneId) +
-            ", " +
-            stageRange +
-            ": " +
-            term +
-            " is " +
-            (before ? IN_WORDS[before.verdict] : "not reviewed") +
-            ".",
-    );
+    const where = (group ? group.gene || group.name : geneId) + ", " + stageRange + ": " + term;
+    const is = where + " is " + (before ? IN_WORDS[before.verdict] : "not reviewed");
+    say("Undone: " + (last.length > 1 ? counted(last.length, "verdict") : is) + ".");
     return last[0][0];
   }
 
@@ -303,17 +284,9 @@ const Review = (() => {
       autocomplete: "off",
       class: "another",
     });
-    const form = make(
-      "form",
-      { class: "add" },
-      make(
-        "label",
-        {},
-        isBare(group) ? "Term that the gene shows" : "Another term that the gene shows",
-        field,
-      ),
-      make("button", { type: "submit" }, "Accept"),
-    );
+    const label = isBare(group) ? "Term that the gene shows" : "Another term that the gene shows";
+    const accept = make("button", { type: "submit" }, "Accept");
+    const form = make("form", { class: "add" }, make("label", {}, label, field), accept);
     if (isBare(group)) {
       const others = make("button", { type: "button", class: "others" }, "Reject the others");
       others.addEventListener("click", () => rejectOthers(section));
@@ -336,11 +309,8 @@ const Review = (() => {
       const row = rowOfTerm(section, term) || addRow(section, term);
       row.hidden = false;
       field.value = "";
-      if (
-        !row.classList.contains("reviewed") ||
-        verdicts.get(keyOfTerm(groupOf(row), term)).verdict !== "accept"
-      )
-        give(row, "accept");
+      const isReviewed = row.classList.contains("reviewed");
+      if (!isReviewed || verdicts.get(keyOfTerm(group, term)).verdict !== "accept") give(row, "accept");
       finishByEye(section);
       field.focus(); // for the next term
     });
@@ -390,17 +360,10 @@ const Review = (() => {
     place
       .querySelector(".count")
       .classList.toggle("all", done > 0 && (done === keys.length || finished !== ""));
+    const said = accepted.length ? accepted.length + " accepted" : "no terms accepted yet";
+    const badge = make("span", { class: accepted.length ? "badge added" : "quiet" }, said);
     if (isBare(group) && !group.terms.length)
-      place
-        .querySelector(".what .terms")
-        ?.replaceChildren(
-          make(
-            "span",
-            { class: accepted.length ? "badge added" : "quiet" },
-            accepted.length ? accepted.length + " accepted" : "no terms accepted yet",
-          ),
-          " " + accepted.join(", "),
-        );
+      place.querySelector(".what .terms")?.replaceChildren(badge, " " + accepted.join(", "));
   }
   function showAll() {
     readContested();
@@ -422,11 +385,9 @@ const Review = (() => {
     for (const key of verdicts.keys()) done += toReview.has(key);
     const many = (number) => number.toLocaleString("en");
     const others = verdicts.size - done;
-    byId("review-progress").textContent =
-      (toReview.size
-        ? many(done) + " of " + counted(toReview.size, "term") + " reviewed"
-        : "No terms to review yet") +
-      (others ? ", and " + counted(others, "verdict") + " on other terms" : "");
+    const reviewed = many(done) + " of " + counted(toReview.size, "term") + " reviewed";
+    const also = others ? ", and " + counted(others, "verdict") + " on other terms" : "";
+    byId("review-progress").textContent = (toReview.size ? reviewed : "No terms to review yet") + also;
     Object.assign(byId("review-bar"), { max: Math.max(1, toReview.size), value: done });
     byId("download-corrections").disabled = verdicts.size === 0;
     byId("undo").disabled = changes.length === 0;
@@ -505,12 +466,9 @@ const Review = (() => {
     byId("download-corrections").addEventListener("click", () => {
       giveFile("corrections.csv", correctionsText());
       store.isDownloaded = true;
-      say(
-        "corrections.csv has " +
-          counted(Array.from(verdicts.values()).flatMap((one) => one.rows).length, "verdict") +
-          ". Next: " +
-          byId("next-command").textContent,
-      );
+      const n = Array.from(verdicts.values()).flatMap((one) => one.rows).length;
+      const next = ". Next: " + byId("next-command").textContent;
+      say("corrections.csv has " + counted(n, "verdict") + next);
     });
     byId("import-corrections").addEventListener("change", async (event) => {
       const [file] = event.target.files;
@@ -530,6 +488,6 @@ const Review = (() => {
 
   return {
     idOfGene, keyOfTerm, isForReview, isBare, acceptedOf, contestedOf, keysOfGroup, say, give, finish,
-    finishByEye, undo, rowOfTerm, startReview, showCount,
+    finishByEye, undo, giveTogether, isUsedIn, rowOfTerm, startReview, showCount,
   };
 })();
