@@ -75,7 +75,7 @@ def test_the_genes_of_a_region_are_ticked_and_the_map_does_not_move(view):
     view.keyboard.up("Shift")
     n = sum(places[:, 0] <= 0.5)
     assert view.inner_text("#patterns-said") == f"{n} genes are ticked."
-    assert view.inner_text("#together-open") == f"One verdict on {n} ticked"
+    assert view.inner_text("#together-open") == f"Verdict on {n} ticked"
     assert not view.locator(".region").is_visible() and view.locator("#patterns-map.near").count() == 0
 
 

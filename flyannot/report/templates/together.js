@@ -80,7 +80,7 @@ const Together = (() => {
       if (box) box.checked = isTicked;
     }
     const n = chosen.ticked.size;
-    byId("together-open").textContent = "One verdict on " + (n ? n + " ticked" : "many");
+    byId("together-open").textContent = "Verdict on " + (n ? n + " ticked" : "many");
     return counted(n, "gene is", "genes are") + " ticked.";
   }
   const toggle = (g) => say(g < 0 ? "Choose a gene first." : tick([g], !chosen.ticked.has(g)));
