@@ -330,5 +330,5 @@ class SimilarOptions(Options):
     top: int = option(
         20, IntegerType(), "The number of genes, and of images, that are listed for each query."
     )
-    lacks: tuple = option((), TermsType(), "List only genes that lack these curated terms (repeatable).")
-    has: tuple = option((), TermsType(), "List only genes that have these curated terms (repeatable).")
+    lacks: tuple = option((), TermsType(), "List genes that lack these curated terms, or any of the query's.")
+    has: tuple = option((), TermsType(), "List genes that have these curated terms; both repeatable.")

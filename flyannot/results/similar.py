@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,6 +24,7 @@ from flyannot.pipeline.models.encoding import build_encoder
 from flyannot.pipeline.pictures.opened_pictures import PictureUse, read_rows
 from flyannot.pipeline.runs.learned_tables import choose_terms
 
+ANY_TERM = "any"  # of the query's curated terms
 COLUMNS = ("query", "stage_range", "rank", "gene", "fbgn", "image", "view", "similarity", "of", "terms")
 
 
@@ -64,7 +66,7 @@ def _rank(query, index, options):
     collection = index.collection(query.stage_range)
     to_images = collection.images @ query.place
     to_groups = collection.groups @ query.place
-    others = index.groups_without_terms(query.stage_range, options.lacks, options.has)
+    others = index.groups_without_terms(query, options.lacks, options.has)
     of_others = np.concatenate([rows[g] for g in others]) if others else []
     genes = find_most_similar(to_groups, options.top, without=[*query.own_groups, *others])
     images = find_most_similar(to_images, options.top, without=[*query.own_images, *of_others])
@@ -204,40 +206,53 @@ class SimilarityIndex:
                     return [(s, self.groups[s].group_numbers[i], i)]
         return []
 
-    def groups_without_terms(self, stage_range, lacks, has):
+    def groups_without_terms(self, query, lacks, has):
         """Return the numbers of the groups that do not certainly lack and have some curated terms.
 
         Groups without annotations are among them.
 
         Parameters
         ----------
-        stage_range : str
+        query : SimilarityQuery
         lacks, has : tuples of terms; if both are empty, the result is, too
+            ANY_TERM in `lacks` stands for at least one of the curated terms of the query.
 
         Raises
         ------
         InputError
-            If no gene has one of the terms, or the annotations are not found.
+            If no gene has one of the terms, or the annotations are not found.  Also if `lacks` has ANY_TERM
+            and the query has no curated terms.
         """
-        asked = [*lacks, *has]
-        if not asked:
+        if not (lacks or has):
             return []
+        has = set(has)
+        lacks = set(lacks)
         if (annotations := (self._curated or self).annotations) is None:
             fix = "name the data set folder: --data-set FOLDER"
             raise InputError(f"there are no curated terms beside {self.stored.path}", fix=fix)
         known = {term for terms in annotations.terms_by_gene.values() for term in terms}
-        for term in asked:
+        stage_range = query.stage_range
+        groups = self.groups[stage_range]
+        terms_of = [
+            annotations.terms_of(*gene) for gene in zip(groups.gene, repeat(stage_range), groups.fbgn)
+        ]
+        own = set().union(*(terms_of[g] or () for g in query.own_groups)) if ANY_TERM in lacks else set()
+        if ANY_TERM in lacks and not own:
+            what = f"{query.text} has no curated terms in stage range {stage_range}"
+            raise InputError(what, fix=f"name a term after --lacks in place of {ANY_TERM}")
+        lacks.discard(ANY_TERM)
+        asked = lacks | has
+        for term in sorted(asked):
             if term not in known:
                 raise InputError(
                     f'no gene has the term "{term}".{did_you_mean(term, sorted(known))}',
                     fix="name a term of annotations.csv",
                 )
-        groups = self.groups[stage_range]
         others = []
-        for g, (gene, fbgn) in enumerate(zip(groups.gene, groups.fbgn)):
-            terms = annotations.terms_of(gene, stage_range, fbgn)
-            is_open = terms is None or annotations.unknown_terms(gene, stage_range, asked, fbgn)
-            if is_open or not terms.issuperset(has) or not terms.isdisjoint(lacks):
+        for g, (gene, fbgn, terms) in enumerate(zip(groups.gene, groups.fbgn, terms_of)):
+            unknown = annotations.unknown_terms(gene, stage_range, known, fbgn)
+            is_wrong = terms is None or unknown & asked or not has <= terms or lacks & terms
+            if is_wrong or (own and own <= terms | unknown):
                 others.append(g)
         return others
 

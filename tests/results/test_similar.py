@@ -92,3 +92,7 @@ def test_genes_are_listed_that_certainly_lack_or_have_a_term(asked, chain, image
         wanted = [gene for gene, own in terms_of.items() if own is not None and (term in own) == is_given]
         assert listed == wanted != []
         assert {row["gene"] for row in rows if row["of"] == "image"} <= {*wanted, image.gene}
+    own = curated.terms_of(image.gene, "4-6")
+    rows = asked(image.gene, more=f"--stage-range 4-6 --top 1000 --data-set {chain.embryos} --lacks any")
+    wanted = [gene for gene, terms in terms_of.items() if terms is not None and own - terms]
+    assert [row["gene"] for row in rows if row["of"] == "gene"] == wanted != []
