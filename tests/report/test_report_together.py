@@ -127,7 +127,8 @@ def test_ticked_genes_and_look_alikes_get_a_verdict_by_key_and_what_was_drawn_is
     assert view.inner_text("#groups-count") == "2 of 13 groups look like g00"
     view.click("#together-open")
     view.fill("#together-term", "gap")
-    assert view.inner_text("#together-give") == "Accept 2"
+    view.press("#together-term", "Enter")
+    assert view.inner_text("#together-give:focus") == "Accept 2"
 
 
 def test_what_is_learned_is_the_same_one_by_one_and_together(view, tmp_path):

@@ -216,12 +216,9 @@ const Groups = (() => {
     return (term || isByTerm) && !terms.length ? null : terms;
   }
   // Narrow the terms found by what is asked of one term, by probability and novelty; null if nothing is left.
-  function narrowed(group, terms, which) {
-    const valueOf = (name) => byId("groups-" + name)?.value || "";
-    const [from, to, novel] = ["above", "below", "novelty"].map(valueOf);
+  function narrowed(group, terms, which, [from, to, novel, has, text]) {
     const isIn = ({ p }) => (from === "" || p >= Number(from)) && (to === "" || p <= Number(to));
-    const name = termNamed(byId("groups-term").value);
-    const has = byId("groups-has").value;
+    const name = termNamed(text);
     if (novel !== "" && !(group.unusual >= Number(novel))) return null;
     if (name === undefined) {
       const left = from + to === "" ? terms : terms.filter(isIn);
@@ -269,12 +266,14 @@ const Groups = (() => {
     const stage = byId("groups-stage").value;
     const which = byId("groups-which").value;
     const order = ORDERS[which === "alike" ? which : byId("groups-order").value];
+    const isOfTerm = which === "open" && byId("groups-term").value;
+    const valueOf = (name) => byId("groups-" + name)?.value || "";
+    const asked = ["above", "below", "novelty", "has", "term"].map(valueOf);
     chosen.listed = [];
     index.groups.forEach((group, g) => {
       if (stage !== "" && group.stage !== Number(stage)) return;
-      const isOfTerm = which === "open" && byId("groups-term").value;
       const all = termsFound(group, ranks[g], named, isOfTerm ? "all" : which);
-      const terms = all && narrowed(group, all, which);
+      const terms = all && narrowed(group, all, which, asked);
       if (terms) chosen.listed.push({ g, terms, rank: ranks[g], isPart: terms !== group.terms, place: 0 });
     });
     if (order) for (const one of chosen.listed) one.place = order(one);

@@ -55,7 +55,8 @@ const Together = (() => {
   function start(given, term) {
     const asked = chosen.alike >= 0 ? chosen.asked.replace(/^(?:lacks|has|all) ?/, "") : "";
     const marked = pane.querySelector("tr.at:not([hidden])")?.dataset.term;
-    byId("together-term").value = term || termNamed(byId("groups-term").value) || asked || marked || "";
+    const sought = ["groups-term", "groups-search"].map((id) => termNamed(byId(id).value)).find(Boolean);
+    byId("together-term").value = term || sought || asked || marked || "";
     byId("together-verdict").value = given;
     dialog.showModal();
     draw();
@@ -87,6 +88,11 @@ const Together = (() => {
   if (list) {
     list.addEventListener("change", ({ target }) => toggle(Number(target.dataset.tick)));
     for (const id of ["together-term", "together-verdict"]) byId(id).addEventListener("input", draw);
+    byId("together-term").addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return; // it ends the term, and gives no verdict
+      event.preventDefault();
+      byId("together-give").focus();
+    });
     byId("together-open").addEventListener("click", () => start("accept"));
     dialog.addEventListener("close", () => {
       if (dialog.returnValue === "give") give();
