@@ -289,6 +289,10 @@ def test_columns_may_have_other_names_in_commands_and_in_runs(flyannot, own_chai
     table.write_text("Gen;Stadium;Begriff;Urteil;Kurator;Datum\nDl;4-6;gap;reject;Jens;30.01.2026\n")
     remedy = flyannot("curate T", T=table, code=2).err.rpartition("Fix: add ")[2]
     assert "Jens (1 term)" in flyannot(f"curate T {remedy}", T=table, code=0).out
+    table.write_text(table.read_text() + "Dl;4-8;gap;reject;Jens;30.01.2026\n")
+    said = flyannot(f"curate T {remedy}", T=table, code=3)
+    assert "1 row is left out: line 3" in said.err and "Jens (1 term)" in said.out
+    table.write_text(table.read_text().replace("4-8", "4-6"))
     some = remedy.strip().replace(",curator=Kurator", "")
     assert 'the column "Kurator" may be "curator"' in flyannot(f"curate T {some}", T=table, code=0).err
     config = own_chain.folder / "c.toml"
