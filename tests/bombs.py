@@ -208,7 +208,7 @@ NPZ = {
     "noise": lambda n: npz(vector=np.random.default_rng(0).integers(0, 255, (n, MB), np.uint8)),
 }
 PATTERNS = {
-    "a wide mask": lambda n: npz(**dict.fromkeys(("patterns", "mask"), np.zeros((1, 60 * n * MB), bool))),
+    "a wide mask": lambda n: npz(**dict.fromkeys(("patterns", "mask"), np.zeros((1, 60 * n * MB), bool)))
 }
 # --- pictures ---
 

@@ -22,13 +22,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import is_unknown
 from flyannot.base.views import VIEWS, parse_view, suggest_view
 from flyannot.dataset.gene_rows import read_gene_rows
-from flyannot.dataset.paths import (
-    ANNOTATIONS,
-    IMAGES,
-    ImagePaths,
-    find_table,
-    note_other_tables,
-)
+from flyannot.dataset.paths import ANNOTATIONS, IMAGES, ImagePaths, find_table, note_other_tables
 from flyannot.dataset.picture_folder import list_pictures
 from flyannot.dataset.table_warnings import (
     abbreviate_names,

@@ -77,9 +77,7 @@ class Selection(Options):
         False, FlagType(), "Also take the pictures in folders below a folder of pictures."
     )
     columns: dict = option(
-        {},
-        ColumnNamesType(),
-        "The names that columns have in your tables, such as image=imagen,gene=gen.",
+        {}, ColumnNamesType(), "The names that columns have in your tables, such as image=imagen,gene=gen."
     )
 
     @property
@@ -188,10 +186,7 @@ class LearnOptions(Options):
         False, FlagType(), "Learn one dictionary from all stage ranges, instead of one for each."
     )
     lam: float | None = option(
-        None,
-        FloatType(above=0),
-        "Weight of the L1 norm.",
-        stands_for="1.2 / sqrt(128), about 0.106",
+        None, FloatType(above=0), "Weight of the L1 norm.", stands_for="1.2 / sqrt(128), about 0.106"
     )
     tol: float | None = option(
         None,

@@ -218,9 +218,7 @@ def test_a_configuration_that_is_no_record_is_not_replaced(flyannot, config):
     assert path.read_text() == text
 
 
-def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_else(
-    tmp_path,
-):
+def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_else(tmp_path):
     table = tmp_path / "embryos" / "annotations.csv"
 
     def drawn(n_genes=12):

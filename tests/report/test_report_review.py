@@ -32,8 +32,7 @@ from tests.small_embryos import rows_of_csv
 
 NEEDED = ("gene", "stage_range", "term", "verdict", "date")
 REVIEW = ReviewSettings(
-    "digest-of-the-model",
-    {t: [1] for t in ("brain primordium", "midgut", "pole cell", "=odd, term")},
+    "digest-of-the-model", {t: [1] for t in ("brain primordium", "midgut", "pole cell", "=odd, term")}
 )
 
 

@@ -71,15 +71,7 @@ class PicturesTask(PartsTask):
         self.known_digest = known_digest
         inputs = [*files, *(image.file for image in images)]
         differ = {"images": partial(describe_image_changes, images)}
-        super().__init__(
-            out,
-            self.header,
-            self.parts,
-            make_picture_part,
-            inputs,
-            differ=differ,
-            **more,
-        )
+        super().__init__(out, self.header, self.parts, make_picture_part, inputs, differ=differ, **more)
 
     def header(self, made=()):
         """Return the Header of the output, with one digest of all images.

@@ -194,11 +194,7 @@ def _n_side_by_side(wanted):
     """
     needed = [samples.bytes_for(options.max_patches) for samples, options in wanted]
     most = max(options.max_patches for _, options in wanted)
-    require_memory(
-        max(needed),
-        f"learning from {most:,} patches in memory",
-        fix="lower max-patches",
-    )
+    require_memory(max(needed), f"learning from {most:,} patches in memory", fix="lower max-patches")
     return max(1, int(np.sum(np.cumsum(sorted(needed, reverse=True)) <= available_bytes())))
 
 
