@@ -17,8 +17,11 @@ import pytest
 WALL_FACTOR = 6  # seconds of a clock for a second of processor time: processors may be shared
 MOST_FILES = 16  # test files that are tried; collecting all of them takes longer than a mutant
 SLOW = "tests/slow.txt"
-# Tests that reach a module by no import: they run the recipes of CONTRIBUTING.md.
-ALSO = {"flyannot/pipeline/commands/transform.py": ["tests/pipeline/test_encoder.py"]}
+# Tests that reach a module by no import: they run the recipes of CONTRIBUTING.md, or start processes.
+ALSO = {
+    "flyannot/pipeline/commands/transform.py": ["tests/pipeline/test_encoder.py"],
+    "flyannot/__main__.py": ["tests/cli/test_interruptions.py", "tests/cli/test_cli.py"],
+}
 
 
 @cache
