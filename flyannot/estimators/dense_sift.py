@@ -35,8 +35,8 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     min_std : float
         Patches whose grey levels (0 to 255) have a smaller standard deviation are skipped, by default 6.
 
-    Source
-    ------
+    References
+    ----------
     Lowe, IJCV 2004; patches as in Lin et al., KDD 2014.
 
     Examples

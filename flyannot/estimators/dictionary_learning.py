@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +23,6 @@ from flyannot.sparse.data_parallel import LONGEST, UNIT, LearningPlan, draw_init
 from flyannot.sparse.learners import LEARNERS, require_ability
 from flyannot.sparse.stored_codes import PositiveConstraints
 
-_NOISE = 0.01  # noise of repeated initial atoms, as in scikit-learn; six other ways ended within 2%
 _PART_BYTES = 2**27  # most samples of a thread in a round of data-parallel learning
 
 
@@ -64,9 +64,9 @@ class DictionaryLearning(BaseSparseCoder):
         For the learner "scc".  `trace_` then also has a record whenever the visits have doubled within the
         first epoch, over samples that are never learned from; `objective_tol` compares these records.
     dict_init : array (n_components, n_features), optional
-        Initial atoms; longer atoms are scaled to norm 1.  A zero atom, which could not learn, begins as a
-        random sample.  By default all atoms begin as random samples.  If there are too few samples, the
-        other atoms begin near one of them.
+        Initial atoms, scaled to norm 1.  A zero atom, which could not learn, begins as a random sample.  By
+        default all atoms begin as random samples that differ.  If there are too few, the other atoms begin
+        near one of them.
     objective_tol : float, optional
         Stop when the objective falls by less than this fraction in an epoch.
     callback : callable, optional
@@ -84,8 +84,8 @@ class DictionaryLearning(BaseSparseCoder):
     gap_ : float, mean duality gap of the codes of the last record
     n_features_in_ : int
 
-    Source
-    ------
+    References
+    ----------
     Lin et al., KDD 2014, for "scc"; each learner's module names its source.
 
     Examples
@@ -237,6 +237,9 @@ class DictionaryLearning(BaseSparseCoder):
         D = self._initial_atoms(X, rng) if is_first else self.components_.astype(X.dtype)
         learner = self._learner(len(X), D)
         if not is_first:
+            if self._learned_by != (self.learner, self._options()):
+                fault = "partial_fit cannot continue: learner or learner_params changed"
+                raise InputError(fault, fix="set them back, or begin again with fit")
             fit.restore_without_codes(learner, self._state)
         begun = time.perf_counter()
         fit.run_epoch(X, learner, rng.spawn(1)[0], is_part=True)
@@ -267,6 +270,7 @@ class DictionaryLearning(BaseSparseCoder):
         self
         """
         self._state = {name: array for name, array in state.items() if not name.startswith("code_")}
+        self._learned_by = self.learner, self._options()
         self._rng = rng
         self.components_ = np.array(D)
         self.n_iter_ = n_iter
@@ -308,11 +312,12 @@ class DictionaryLearning(BaseSparseCoder):
     def _initial_atoms(self, X, rng):
         """Return the initial atoms (n_components, n_features): `dict_init`, or random samples of X.
 
-        Zero atoms of `dict_init` are replaced by random samples, and longer atoms are scaled to norm 1.
+        Zero atoms of `dict_init` are replaced by random samples, and the others are scaled to norm 1.
         """
         n_atoms = self._n_atoms(X)
+        draw = partial(fit.random_patches, X, rng=rng, positive=self.positive_dict, least=1)
         if self.dict_init is None:
-            return self._random_atoms(X, n_atoms, rng)
+            return draw(n_atoms)
         D = np.array(validate_atoms(self.dict_init), X.dtype)
         if D.shape != (n_atoms if self.n_components is not None else len(D), X.shape[1]):
             atoms = f"{self.n_components} atoms of {X.shape[1]} features"
@@ -322,34 +327,8 @@ class DictionaryLearning(BaseSparseCoder):
             raise InputError("dict_init has negative numbers", fix="leave it out, or positive_dict")
         is_zero = ~D.any(axis=1)
         if is_zero.any():
-            D[is_zero] = self._random_atoms(X, int(is_zero.sum()), rng)
-        return D / np.maximum(1.0, np.linalg.norm(D, axis=1, keepdims=True))
-
-    def _random_atoms(self, X, n_atoms, rng):
-        """Draw `n_atoms` random samples of X, scaled to norm 1, as initial atoms.
-
-        If there are fewer samples, some are drawn again, with noise.
-
-        Parameters
-        ----------
-        X : float array (n_samples, n_features)
-        n_atoms : int
-        rng : Generator
-
-        Returns
-        -------
-        D : float array (n_atoms, n_features)
-        """
-        n_usable = 0
-        for _, Xb in X.blocks():
-            n_usable += int((Xb > 0 if self.positive_dict else np.nan_to_num(Xb)).any(axis=1).sum())
-        if not n_usable:
-            raise InputError("no sample of X can start an atom: all are zero", fix="give dict_init")
-        D = fit.random_patches(X, min(n_atoms, n_usable), rng, positive=self.positive_dict)
-        again = D[rng.integers(len(D), size=n_atoms - len(D))]
-        again += _NOISE * rng.normal(size=again.shape) / np.sqrt(X.shape[1])  # equal atoms would stay equal
-        again = np.abs(again) if self.positive_dict else again
-        return np.concatenate([D, again / np.linalg.norm(again, axis=1, keepdims=True)])
+            D[is_zero] = draw(int(is_zero.sum()))
+        return D / np.linalg.norm(D, axis=1, keepdims=True)
 
     def _atoms(self):
         check_is_fitted(self)

@@ -174,8 +174,8 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     n_features_in_ : int
         Number of atoms.
 
-    Source
-    ------
+    References
+    ----------
     Yang et al., CVPR 2009, doi:10.1109/CVPR.2009.5206757.
 
     Examples

@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flyannot.base.errors import DataError
+from flyannot.base.errors import ArrayError
 from flyannot.sparse.coders import find_coder
 from flyannot.sparse.objective import duality_gap, objective
 
 EVALUATED_SAMPLES = 2000  # exact codes of all samples would take as long as an epoch
+_NOISE = 0.01  # noise of repeated initial atoms, as in scikit-learn; six other ways ended within 2%
+_ALIKE = 1 - 1e-6  # inner product of two rows of norm 1 from which on they differ by rounding alone
+_COMPARED_AT_ONCE = 1024  # rows
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,11 @@ def default_lam(n_features):
     return 1.2 / np.sqrt(n_features)
 
 
-def random_patches(X, n_atoms, rng, *, positive=False):
-    """Draw initial atoms: `n_atoms` different samples of X, scaled to norm 1.
+def random_patches(X, n_atoms, rng, *, positive=False, least=None):
+    """Draw initial atoms: `n_atoms` samples of X that differ, scaled to norm 1.
+
+    Samples are alike if they are multiples of each other, because as atoms they would stay equal.  If too
+    few differ, further atoms begin near one of them.
 
     Parameters
     ----------
@@ -77,6 +83,8 @@ def random_patches(X, n_atoms, rng, *, positive=False):
     rng : numpy Generator
     positive : bool
         Whether negative values count as zero, too.
+    least : int, optional
+        How many samples must not be zero; by default `n_atoms`.
 
     Returns
     -------
@@ -84,22 +92,39 @@ def random_patches(X, n_atoms, rng, *, positive=False):
 
     Raises
     ------
-    DataError
-        If X has fewer than `n_atoms` samples that are not zero.
+    ArrayError
+        If X has fewer than `least` samples that are not zero.
     """
-    picked, n_picked = [], 0
+    picked = []
+    n_usable = 0
     order = rng.permutation(len(X))
     for start in range(0, len(order), n_atoms):
         D = np.asarray(X[order[start : start + n_atoms]])
         D = np.where(np.isnan(D) | positive & (D < 0), 0, D)
         norms = np.linalg.norm(D, axis=1)
-        picked.append(D[norms > 0] / norms[norms > 0, None])
-        n_picked += len(picked[-1])
-        if n_picked >= n_atoms:
-            return np.concatenate(picked)[:n_atoms]
-    what = f"{n_picked} of {len(X):,} samples have other numbers than 0: too few for {n_atoms} atoms"
-    fix = "choose fewer atoms, or add samples (for patches: images, or a lower --stride-px)"
-    raise DataError(what, fix=fix)
+        n_usable += int(np.count_nonzero(norms))
+        picked = [_differing(np.concatenate([*picked, D[norms > 0] / norms[norms > 0, None]]))]
+        if len(picked[0]) >= n_atoms:
+            return picked[0][:n_atoms]
+    if n_usable < (n_atoms if least is None else least):
+        what = f"{n_usable} of {len(X):,} samples have other numbers than 0: too few for {n_atoms} atoms"
+        fix = "choose fewer atoms, or add samples (for patches: images, or a lower --stride-px)"
+        raise ArrayError(what, fix=fix)
+    (D,) = picked
+    again = D[rng.integers(len(D), size=n_atoms - len(D))]
+    again += _NOISE * rng.normal(size=again.shape) / np.sqrt(D.shape[1])
+    again = np.abs(again) if positive else again
+    return np.concatenate([D, again / np.linalg.norm(again, axis=1, keepdims=True)])
+
+
+def _differing(D):
+    """Return the rows of D, of norm 1, that are no multiple of an earlier row, up to rounding."""
+    differs = np.ones(len(D), bool)
+    for start in range(0, len(D), _COMPARED_AT_ONCE):
+        rows = slice(start, start + _COMPARED_AT_ONCE)
+        products = np.tril(D[rows] @ D[: rows.stop].T, start - 1)
+        differs[rows] = (np.abs(products) < _ALIKE).all(axis=1)
+    return D[differs]
 
 
 def learn_dictionary(

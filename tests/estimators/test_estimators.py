@@ -238,7 +238,7 @@ def test_no_scale_of_the_samples_changes_what_is_learned(learner, power, X):
 
 
 def test_samples_that_are_all_zero_start_no_atom(X):
-    with pytest.raises(ValueError, match="no sample of X can start an atom"):
+    with pytest.raises(ValueError, match="0 of 300 samples have other numbers than 0"):
         DictionaryLearning(3).fit(0 * X)
 
 
@@ -247,6 +247,30 @@ def test_a_zero_atom_begins_as_a_sample(X):
     start[1, 0] = 1
     model = DictionaryLearning(dict_init=start, alpha=0.05, max_iter=3, random_state=0).fit(X)
     assert (np.linalg.norm(model.components_, axis=1) > 0.5).all() and model.trace_[-1].n_unused_atoms == 0
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_short_initial_atoms_learn_like_long_ones(learner, X):
+    start = random_patches(X, 20, np.random.default_rng(0))
+    models = [
+        DictionaryLearning(learner=learner, dict_init=size * start, alpha=0.1, random_state=0).fit(X)
+        for size in (1, 0.01)
+    ]
+    values = [model.trace_[-1].objective for model in models]
+    assert values[0] == pytest.approx(values[1], rel=0.01)
+
+
+def test_another_learner_cannot_continue_with_parts(X):
+    model = DictionaryLearning(4, max_iter=1).fit(X)
+    for change in ({"learner": "ol"}, {"learner_params": {"variant": "released"}}):
+        with pytest.raises(InputError, match="learner or learner_params changed"):
+            clone(model).fit(X).set_params(**change).partial_fit(X)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
+@pytest.mark.filterwarnings("error")
+def test_a_notebook_shows_an_estimator_without_a_warning(estimator):
+    assert type(estimator).__name__ in estimator._repr_html_()
 
 
 @pytest.mark.parametrize("stop", [lambda _: True, lambda _: next(iter(()))], ids=["True", "StopIteration"])

@@ -99,6 +99,18 @@ def test_first_atoms_are_samples_in_which_what_is_missing_or_must_not_be_negativ
         np.testing.assert_allclose(sorted(D.tolist()), sorted(unit_rows(np.array(rows)).tolist()))
 
 
+@pytest.mark.parametrize("at_once", [7, 1024])
+def test_first_atoms_differ_even_if_most_samples_are_multiples_of_one(at_once, rng, monkeypatch):
+    monkeypatch.setattr("flyannot.sparse.fit._COMPARED_AT_ONCE", at_once)
+    X = rng.normal(size=(1000, 8)).astype(np.float32)
+    X[:900] = rng.choice([-3, 1, 2], (900, 1)) * X[:1]
+    for n_atoms in (20, 150):
+        D = random_patches(X, n_atoms, rng)
+        products = np.abs(D @ D.T)[np.triu_indices(n_atoms, 1)]
+        assert len(D) == n_atoms and products.max() < 1 - 1e-6
+    assert np.isin(unit_rows(X[900:]), D).all(axis=1).all(), "every different sample begins an atom"
+
+
 @EVERY_WAY
 @BOTH_TYPES
 def test_atoms_stay_in_the_unit_ball_and_feel_it(way, dtype, rng):
