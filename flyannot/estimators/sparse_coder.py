@@ -102,7 +102,9 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         The result is a CSR matrix (n_samples, n_components).
         """
         self._require_features(X, D)
-        D = D.astype(X.dtype)
+        given, D = D, D.astype(X.dtype)
+        if ((D == 0) & (given != 0)).any(axis=1)[~D.any(axis=1)].any():
+            raise InputError(f"{X.dtype} cannot hold atoms as small as these", fix="give samples in float64")
         encode = self._block_coder(D, self._alpha(X.shape[1]))
         blocks = [encode(Xb) for _, Xb in DenseRows(X).blocks()]
         warn_unconverged(np.concatenate([gaps for _, gaps in blocks]), self.tol)

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from flyannot import DictionaryLearning, SparseCoder
@@ -85,6 +86,32 @@ def test_codes_that_miss_the_tolerance_are_warned_of_once_a_call(coder, n_jobs, 
     if coder == "cd":
         gaps = 2 * duality_gap(X, D, model.transform(X), 1e-7)
         assert gaps.max() == pytest.approx(gap, rel=0.05, abs=1e-14) and missed >= (gaps > 1e-12).sum() > 0
+
+
+@EVERY_CODER
+def test_a_huge_sample_changes_no_bit_of_others(coder, X, rng):
+    X = X.astype(np.float32)
+    model = coder_of(coder, unit_rows(rng.normal(size=(12, 8))).astype(np.float32), alpha=0.1)
+    Z = model.transform(np.concatenate([X, np.float32(1e20) * X[:1], 0 * X[:1]]))
+    assert np.array_equal(Z[:10], model.transform(X)) and Z[10].any() and not Z[11].any()
+
+
+def test_atoms_too_small_for_the_type_of_the_samples_are_refused(X):
+    model = SparseCoder(1e-50 * np.eye(8), alpha=1e-51)
+    assert model.transform(X).any()
+    with pytest.raises(ValueError, match="float32 cannot hold atoms as small as these"):
+        model.transform(X.astype(np.float32))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exact_codes_of_a_tiny_alpha_are_not_warned_of(dtype, rng):
+    D = np.exp(-np.linspace(20, 960, 48) / np.geomspace(10, 3000, 80)[:, None]).astype(dtype)
+    X = (rng.random((20, 80)) @ D + 0.01 * rng.normal(size=(20, 48))).astype(dtype)
+    alpha = 1e-12 * float((X @ D.T).max())
+    Z = SparseCoder(D, alpha=alpha, positive_code=True).transform(X)
+    least = [0.5 * nnls(np.float64(D.T), np.float64(x))[1] ** 2 for x in X]
+    assert (objective(X, D, Z, alpha) - least <= 1e-4 / 2 * np.square(X).sum(axis=1)).all()
 
 
 def test_a_matrix_that_is_read_by_parts_or_sparse_gives_the_bits_of_a_dense_one(X, rng, monkeypatch):

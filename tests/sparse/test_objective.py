@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import kkt_violation, lam_max
-from tests.sparse.twins import slow_codes, slow_objective
+from tests.sparse.twins import slow_codes, slow_lasso, slow_objective
 
 
 @pytest.fixture
@@ -51,6 +51,17 @@ def test_gap_bounds_the_distance_to_the_minimum_and_is_zero_exactly_where_the_co
     for violation in (kkt_violation, duality_gap):
         assert violation(X, D, solved, lam).max() < 1e-12
         assert violation(X, D, Z, lam).min() > 1e-3
+
+
+@pytest.mark.parametrize("lam", [1e-9, 0.05, 3.0])
+def test_gap_of_codes_that_must_not_be_negative_bounds_the_distance_and_is_zero_at_the_minimum(problem, lam):
+    X, D, Z = (np.abs(A) for A in problem)
+    solved = np.array([slow_lasso(x, D, lam, positive=True) for x in X])
+    minimum = objective(X, D, solved, lam)
+    assert np.abs(duality_gap(X, D, solved, lam, positive=True)).max() < 1e-9
+    for codes in (Z, 0 * Z, 0.1 * Z, solved + 0.01):
+        gap = duality_gap(X, D, codes, lam, positive=True)
+        assert (gap >= objective(X, D, codes, lam) - minimum - 1e-9).all()
 
 
 def test_dense_and_sparse_codes_are_evaluated_alike_and_a_stored_zero_is_a_zero(problem):

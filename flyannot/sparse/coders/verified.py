@@ -57,7 +57,7 @@ from flyannot.sparse.objective import FINEST_TOL, duality_gap, objective, unconv
 from flyannot.sparse.simd.product import as_read_only
 
 TRUSTED_MODULES = {f"flyannot.sparse.coders.{name}" for name in ("cd", "feature_sign", "siso")}
-_LARGEST_UNSCALED = 2.0**20  # norms from its inverse up to it are not scaled
+_SCALE_BITS = 40  # norms are scaled by powers of 2**40, so those from 2**-20 to 2**20 by 1
 _PASSES = 200  # most passes over all atoms in coordinate descent
 _SUPPORT_PASSES = 50  # most passes over the support between two passes over all atoms
 _AT_REST = 1e-3  # fraction of the last full pass's largest change below which the support is at rest
@@ -123,25 +123,47 @@ class Coder:
         samples = validate_samples(X, D, lam, gram)
         gram = None if gram is None else np.ascontiguousarray(gram, np.result_type(gram, np.float32))
         start = None if start is None else self._validate_start(start, samples)
-        unit = power_of_two_scale(np.sqrt(samples.squares.max(initial=0)))
         atom_unit = power_of_two_scale(samples.norms.max(initial=0))
-        if (unit, atom_unit) != (1.0, 1.0):
+        units = power_of_two_scale(np.sqrt(samples.squares))
+        gram = gram if atom_unit == 1 else None  # numbers of another scale may not fit in its type
+        rules = {"tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads, "gram": gram}
+        Z = sp.csr_matrix((len(units), len(D)), dtype=samples.X.dtype)
+        gaps = np.zeros(len(units))
+        for unit in (found_units := np.unique(units)):
+            rows = np.flatnonzero(units == unit) if len(found_units) > 1 else slice(None)
+            begun = None if start is None else start[rows]
+            found = self._solve_scaled(samples.subset(rows), lam, (unit, atom_unit), start=begun, **rules)
+            if len(found_units) == 1:
+                return found
+            Z = replace_rows(Z, rows, found.Z)
+            gaps[rows] = found.gaps
+        return Codes(Z, gaps)
+
+    def _solve_scaled(self, samples, lam, scales, *, start, gram, **rules):
+        """Return the verified `Codes` of samples whose squares, after scaling, have the type of the samples.
+
+        Parameters
+        ----------
+        samples : LassoInputs
+        lam : float
+        scales : (unit, atom_unit), powers of two by which samples and atoms are divided
+        start, gram, rules : as in `codes`, validated
+        """
+        (unit, atom_unit) = scales
+        tol = rules["tol"]
+        if scales != (1.0, 1.0):
             X, D, squares, norms = samples
-            X, D = as_read_only(X / X.dtype.type(unit)), as_read_only(D / D.dtype.type(atom_unit))
+            X, D = (as_read_only(A / np.float64(scale), A.dtype) for A, scale in zip((X, D), scales))
             samples = LassoInputs(X, D, squares / unit**2, norms / atom_unit)
             lam = lam / (unit * atom_unit)
             start = None if start is None else start * (atom_unit / unit)
-            gram = None if gram is None else gram / gram.dtype.type(atom_unit**2)
-        rules = {"tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads, "start": start, "gram": gram}
         own = samples._replace(squares=samples.squares.copy(), norms=samples.norms.copy())
         if not self._is_trusted:  # a coder may change only its own arrays
-            rules |= {"start": start if start is None else start.copy()}
-            rules |= {"gram": gram if gram is None else as_read_only(gram)}
-        found = self.solve(own, float(lam), **rules)  # the coder may change these copies
-        found = self._verified(self._checked(found, samples, lam, tol), samples, lam, tol, n_threads)
-        if (unit, atom_unit) != (1.0, 1.0):
-            found = Codes(_scale_codes(found.Z, unit / atom_unit), found.gaps)
-        return found
+            start = start if start is None else start.copy()
+            gram = gram if gram is None else as_read_only(gram)
+        found = self.solve(own, float(lam), start=start, gram=gram, **rules)  # it may change these copies
+        found = self._verified(self._checked(found, samples, lam, tol), samples, lam, tol, rules["n_threads"])
+        return found if scales == (1.0, 1.0) else Codes(_scale_codes(found.Z, unit / atom_unit), found.gaps)
 
     def _validate_start(self, start, samples):
         """Return start codes as a CSR matrix; kernels would read outside of a matrix of another shape.
@@ -198,7 +220,7 @@ class Coder:
             gaps[:] = np.nan
             what = f"the coder {self._name} returned {fault}: all {len(gaps):,} codes of a call were measured"
             what += ", and solved again where they miss the tolerance"
-            warnings.warn(what, WrongCodesWarning, stacklevel=4)
+            warnings.warn(what, WrongCodesWarning, stacklevel=5)
         return Codes(Z, gaps)
 
     def _require_readable(self, found, samples):
@@ -339,6 +361,8 @@ def _is_contradicted(found, samples, lam, tol, rows, *, positive):
         least = 0.5 * rest * (1 - c) * (1 - c) + lam * l1 - c * (along - rest)
         most = (1 + _GAP_ROUNDING) * gaps[i] * half + FINEST_TOL * (half + mass * mass)
         is_no_worse_than_none = 0.5 * rest + lam * l1 <= (1 + _GAP_ROUNDING) * half
+        if positive and least > most:  # another dual value may be better
+            least = duality_gap(X[i : i + 1], D, Z[i], lam, positive=True)[0]
         if not (is_no_worse_than_none and least <= most):
             return True
     return False
@@ -481,14 +505,12 @@ def warn_unconverged(gaps, tol):
     warnings.warn(what, ConvergenceWarning, stacklevel=3)
 
 
-def power_of_two_scale(largest_norm):
+def power_of_two_scale(norms):
     """Return the power of two by which rows must be divided so that float32 can square them; mostly 1.
 
-    largest_norm : float, the largest norm of the rows
+    norms : float or array, the norms of the rows; the result has its shape
     """
-    if not largest_norm > 0 or 1 / _LARGEST_UNSCALED <= largest_norm <= _LARGEST_UNSCALED:
-        return 1.0
-    return 2.0 ** np.round(np.log2(largest_norm))
+    return 2.0 ** (_SCALE_BITS * np.round(np.log2(np.where(norms > 0, norms, 1)) / _SCALE_BITS))
 
 
 def _scale_codes(Z, unit):
