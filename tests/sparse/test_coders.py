@@ -1,5 +1,7 @@
 """Laws of every coder of the table."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,6 +13,7 @@ from flyannot.sparse.coders.cd import make_scratch
 from flyannot.sparse.coders.omp import encode_omp
 from flyannot.sparse.objective import objective
 from flyannot.sparse.simd.product import gram_matrix
+from tests.planted_samples import unit_rows
 from tests.sparse.optimality import kkt_violation, lam_max, relative_gap
 from tests.sparse.torture import DICTIONARIES, coders
 from tests.sparse.torture import problem as torture_problem
@@ -216,3 +219,20 @@ def test_pursuit_fits_by_least_squares_over_atoms_that_depend(name, dtype, rng):
     pulls = np.abs(R @ D.T.astype(float) * (Z.toarray() != 0)).max(axis=1)
     assert (pulls <= 8 * np.finfo(dtype).eps * sizes + (1e-10 if dtype == np.float64 else 1e-5)).all()
     assert (encode_omp(X[100:], D, 8, tol=0, n_threads=2) != Z[100:]).nnz == 0
+
+
+@pytest.mark.parametrize("name", ["Hilbert-like, 20 atoms", "Hilbert-like, 97 atoms"])
+def test_pursuit_says_that_a_code_ends_early_and_goes_on_as_long_as_scikit_learn(name, rng):
+    X, D = torture_problem(name, 40, np.float64, rng)
+    unit = unit_rows(D)
+    with pytest.warns(RuntimeWarning, match="of 40 codes end early") as said:
+        Z = encode_omp(X, D, 13, tol=0).toarray()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        theirs = orthogonal_mp_gram(unit @ unit.T, unit @ X.T, n_nonzero_coefs=13).T
+    assert (np.count_nonzero(Z, axis=1) >= np.count_nonzero(theirs, axis=1)).all()
+    errors = [np.square(X - A).sum(axis=1) for A in (Z @ D, theirs @ unit)]
+    assert errors[0].mean() <= errors[1].mean()
+    n_early = int(said[0].message.args[0].split()[0])
+    is_left = errors[0] > 1e-12 * np.square(X).sum(axis=1)
+    assert len(said) == 1 and n_early == (is_left & (np.count_nonzero(Z, axis=1) < 13)).sum()

@@ -4,23 +4,27 @@ For a sample x it adds one atom d after the other: that with the largest |d r| /
 r = x - z D.  After each atom the whole code z becomes the least-squares fit of x on the atoms so far.
 """
 
+import warnings
 from functools import partial
 
 import numpy as np
 
 from flyannot.base.errors import InputError
-from flyannot.sparse.coders.blocks import LassoProblem, solve_in_blocks, subtract_atoms, validate_samples
+from flyannot.sparse.coders.blocks import (
+    LassoProblem,
+    replace_rows,
+    solve_in_blocks,
+    subtract_atoms,
+    validate_samples,
+)
 from flyannot.sparse.coders.feature_sign import (
-    RIDGE,
     SLACK,
-    factorise,
     find_atom,
     make_scratch,
     refresh_correlations,
     store_maxima,
-    substitute,
 )
-from flyannot.sparse.kernels import SUMS, copy, dot, inlined, kernel
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, inlined, kernel
 from flyannot.sparse.simd.product import gram_matrix, pack_columns
 
 _ORTHOGONAL = {4: 1e-5, 8: 1e-10}  # by bytes of a number: largest |d r| / |d| |x| left on the support
@@ -49,6 +53,11 @@ def encode_omp(X, D, n_nonzeros, *, tol=1e-4, n_threads=1):
     InputError
         If `n_nonzeros` is less than 1.
 
+    Warns
+    -----
+    RuntimeWarning
+        If codes end because the next atom depends on theirs, up to rounding in float64.
+
     Source
     ------
     Pati, Rezaiifar and Krishnaprasad, Asilomar 1993.  By the Gram matrix: Rubinstein, Zibulevsky and Elad,
@@ -62,10 +71,15 @@ def encode_omp(X, D, n_nonzeros, *, tol=1e-4, n_threads=1):
     dtype = samples.X.dtype
     X, D = (A / np.where(size > 0, size, 1)[:, None] for A, size in zip(samples, (sizes, norms)))
     unit = validate_samples(X.astype(dtype), D, 1.0)
-    problem = LassoProblem(gram_matrix(unit.D), 0.0, 0.5 * tol, min(int(n_nonzeros), *D.shape))
-    new_scratch = partial(make_scratch, len(D), problem.max_sweeps, dtype)
-    panels = pack_columns(unit.D)
-    Z = solve_in_blocks(unit, panels, None, encode_rows, problem, new_scratch, n_threads).Z
+    limits = 0.5 * tol, min(int(n_nonzeros), *D.shape)
+    Z, early = _pursue_samples(unit, limits, n_threads)
+    if len(early) and dtype == np.float32:
+        exact, still = _pursue_samples(validate_samples(X[early], D, 1.0), limits, n_threads)
+        Z = replace_rows(Z, early, exact.astype(dtype))
+        early = early[still]
+    if len(early):
+        what = f"{len(early):,} of {len(X):,} codes end early: the next atom depends on those of the code"
+        warnings.warn(what, RuntimeWarning, stacklevel=2)
     pull = np.empty(len(X))
     _measure_pulls(unit.X, unit.D, (Z.indptr, Z.indices, Z.data), np.empty(X.shape[1]), pull)
     for i in np.flatnonzero(pull > _ORTHOGONAL[dtype.itemsize]):
@@ -74,6 +88,23 @@ def encode_omp(X, D, n_nonzeros, *, tol=1e-4, n_threads=1):
     Z.data = (Z.data * np.repeat(sizes, np.diff(Z.indptr)) / norms[Z.indices]).astype(dtype)
     Z.sort_indices()
     return Z
+
+
+def _pursue_samples(samples, limits, n_threads):
+    """Return the codes of samples of norm 1, a CSR matrix, and the indices of those that end early.
+
+    samples : LassoInputs, with atoms of norm 1 or 0; limits : `goal` and `max_sweeps` of a LassoProblem
+    """
+    problem = LassoProblem(gram_matrix(samples.D), 0.0, *limits)
+    new_scratch = partial(make_scratch, len(samples.D), problem.max_sweeps, samples.X.dtype)
+    panels = pack_columns(samples.D)
+    Z = solve_in_blocks(samples, panels, None, encode_rows, problem, new_scratch, n_threads).Z
+    rows = np.flatnonzero(np.diff(Z.indptr) < problem.max_sweeps)
+    R = samples.X[rows].astype(np.float64) - Z[rows] @ samples.D.astype(np.float64)
+    is_left = np.einsum("ij,ij->i", R, R) > max(2 * problem.goal, np.finfo(samples.X.dtype).eps)
+    rows, R = rows[is_left], R[is_left]
+    pull = np.abs(R @ samples.D.T).max(axis=1, initial=0)
+    return Z, rows[pull > _ORTHOGONAL[samples.X.itemsize]]
 
 
 @kernel
@@ -96,6 +127,9 @@ def encode_rows(Q, squares, start, problem, scratch, codes, largest):
 def _pursue(q0, square, problem, scratch):
     """Add atoms to the code of one sample until `problem` allows no more, and return their number.
 
+    Let L be the Cholesky factor of the Gram matrix of the atoms so far, and y = L^-1 q0 on them.  The code is
+    L^-T y, and |x - z D|^2 = |x|^2 - |y|^2.  An atom appends a row to L and a number to y.
+
     Parameters
     ----------
     q0 : float array (n_atoms,), D x
@@ -104,7 +138,7 @@ def _pursue(q0, square, problem, scratch):
     scratch : SignScratch, which gets the atoms and their codes
     """
     gram, _, goal, most = problem
-    q, maxima, atoms, z, _, _, factor = scratch
+    q, maxima, atoms, z, y, _, factor = scratch
     eps = np.finfo(q.dtype).eps
     rest = square
     n = np.int64(0)  # a literal 0 would compile the called kernels twice
@@ -113,17 +147,24 @@ def _pursue(q0, square, problem, scratch):
         largest = store_maxima(q, maxima)
         if largest <= SLACK * eps:
             break
-        atoms[n] = find_atom(q, maxima, largest)
-        factorise(gram, atoms[: n + 1], n, factor)
-        if factor[(n + 1) * (n + 2) // 2 - 1] <= np.sqrt(max(2 * RIDGE, _DEPENDENT * eps)):
+        k = find_atom(q, maxima, largest)
+        row = factor[n * (n + 1) // 2 :]
+        for j in range(n):
+            earlier = factor[j * (j + 1) // 2 :]
+            row[j] = (gram[k, atoms[j]] - dot(row, earlier, j)) / earlier[j]
+        pivot = gram[k, k] - dot(row, row, n)
+        if not pivot > _DEPENDENT * eps:
             break  # this atom is nearly a sum of the others, and none explains more than it
+        row[n] = np.sqrt(pivot)
+        y[n] = (q0[k] - dot(row, y, n)) / row[n]
+        rest -= y[n] * y[n]
+        atoms[n] = k
         n += 1
-        for j in range(n):
-            z[j] = q0[atoms[j]]
-        substitute(factor, z[:n])
-        rest = square
-        for j in range(n):
-            rest -= z[j] * q0[atoms[j]]
+        copy(z, y, n)
+        for i in range(n - 1, -1, -1):
+            row = factor[i * (i + 1) // 2 :]
+            z[i] /= row[i]
+            add_multiple(z, -z[i], row, i)
         if n < most:
             refresh_correlations(q0, gram, atoms, z, n, q)
         for j in range(n):
