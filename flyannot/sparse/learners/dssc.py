@@ -33,14 +33,17 @@ The defaults below are ours.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import ChoiceType, FloatType, IntegerType, Options, option
 from flyannot.jobs.resources import create_thread_pool, limit_blas_threads
-from flyannot.sparse.learners import dssc_kernels as kernels
-from flyannot.sparse.simd.vectors import aligned_zeros
+from flyannot.sparse.coders import find_coder
+from flyannot.sparse.learners.lagrange_dual import solve_dual
 from flyannot.sparse.stored_codes import Learner, learner_dtype
 
 SURROGATES = ("exact", "proximal")
@@ -124,10 +127,51 @@ def resolve_dssc_options(options, n_atoms):
 POWER_STEPS = 8  # per iteration, from the last iteration's direction, so that they follow D
 CURVATURE_MARGIN = 1.1  # factor on the power method's eigenvalue, which is too small
 
-# Tolerances of exact solves: for codes the violation of optimality, as a fraction of lam; for atoms the
-# largest change in the last sweep.
-CODE_TOLERANCE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-9}
+# Tolerances of exact solves: the duality gap of codes, and the violation of optimality of atoms.
+CODE_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-13}
 ATOM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}
+MOST_STEPS = 8  # Newton steps of an exact solve of atoms; two are mostly enough
+
+
+class DSSCBatch(NamedTuple):
+    """The samples of one iteration, one processor's mini-batch after the other.
+
+    Attributes
+    ----------
+    X : array (n, n_features)
+    rows : int64 array (n,)
+        Indices of the samples.
+    first : int array (n_processors + 1,)
+        Processor i has the samples first[i] to first[i + 1].
+    blocks : int array (n_processors,)
+        The block of atoms that each processor updates.  No two are equal.
+    """
+
+    X: np.ndarray
+    rows: np.ndarray
+    first: np.ndarray
+    blocks: np.ndarray
+
+
+class DSSCRates(NamedTuple):
+    """The step sizes of one iteration.
+
+    Attributes
+    ----------
+    rho : float
+        Weight of the newest gradient in the averaged gradient.
+    gamma : float
+        Fraction of the way to the minimum that atoms move.
+    tau : float
+        Strong convexity of an atom's surrogate.
+    curvature : float
+        Curvature c of a code's surrogate, at least the largest eigenvalue of D D^T.
+    """
+
+    rho: float
+    gamma: float
+    tau: float
+    curvature: float
 
 
 def split_iterations(n_rows, n_at_once):
@@ -166,11 +210,9 @@ class DSSC(Learner):
         dtype = learner_dtype(D)
         chosen = resolve_dssc_options(self.Options(**options), n_atoms)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=chosen)
-        edges = np.arange(chosen.n_blocks + 1) * n_atoms // chosen.n_blocks
-        D_now, D_next, d = (aligned_zeros((n_atoms, n_features), dtype) for _ in range(3))
-        self._atoms = kernels.DSSCAtoms(D_now, D_next, d, edges)
-        self.D = self._atoms.D
-        self.D[:] = D
+        self._edges = np.arange(chosen.n_blocks + 1) * n_atoms // chosen.n_blocks
+        self.D = np.array(D, dtype, order="C")
+        self._d = np.zeros_like(self.D)  # the averaged gradient of Eq. 4
         self.n_iterations = self.n_features_processed = 0
         self.mean_square = 0.0  # mean squared norm of the first samples
         self._direction = np.ones(n_features, dtype)
@@ -190,7 +232,8 @@ class DSSC(Learner):
         self._rng = rng.spawn(1)[0]
         with limit_blas_threads():
             _power_steps(self.D, self._direction, 50)
-        self._codes.begin_epoch()
+        self._codes.compact()
+        self._starts = self._codes.as_csr()
 
     def step(self, X, rows):
         """Learn from the samples X (len(rows), n_features), in this order; `rows` are their indices."""
@@ -198,99 +241,86 @@ class DSSC(Learner):
         rows = np.ascontiguousarray(rows, np.int64)
         if not self.mean_square:
             self.mean_square = max(float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X), 1e-30)
-        scratches = [self._scratch() for _ in range(min(self.options.n_threads, self.options.n_processors))]
-        codes = self._code_buffers(min(len(X), self._n_per_iteration))
         n_processors, n_blocks = self.options.n_processors, self.options.n_blocks
-        with create_thread_pool(max(1, len(scratches) - 1)) as threads:
+        with limit_blas_threads(), create_thread_pool(self.options.n_threads) as threads:
             for part in split_iterations(len(rows), self._n_per_iteration):
                 blocks = self._rng.permutation(n_blocks)[:n_processors]
                 first = np.arange(n_processors + 1) * len(X[part]) // n_processors
-                batch = kernels.DSSCBatch(X[part], rows[part], first, blocks)
-                self._iterate(batch, scratches, codes, threads)
+                self._iterate(DSSCBatch(X[part], rows[part], first, blocks), threads)
 
-    def _iterate(self, batch, scratches, codes, threads):
+    def _iterate(self, batch, threads):
         """Run one iteration: all processors, in threads, then copy their codes and atoms to the learner.
 
         Parameters
         ----------
         batch : DSSCBatch
-            The samples and the block of every processor.
-        scratches : list of DSSCScratch
-            Work memory, one per thread.
-        codes : DSSCCodes
-            Buffers for the new codes, overwritten.
         threads : thread pool
-            It runs all scratches except the first, which runs in the calling thread.
         """
         rates = self._iteration_rates()
-        turns = iter(range(len(batch.blocks)))  # shared by the threads
-
-        def run_processors(scratch):
-            for i in turns:
-                kernels.run_processor(i, batch, self._atoms, self._codes.past, rates, scratch, codes)
-
-        in_threads = [threads.submit(run_processors, scratch) for scratch in scratches[1:]]
-        run_processors(scratches[0])
-        for thread in in_threads:
-            thread.result()
-        self._codes.reserve(int(codes.count[: len(batch.rows)].sum()))
-        self._codes.n_used = kernels.store_codes(batch, codes, self._codes.now, self._codes.n_used)
-        self._copy_updated_blocks(batch)
+        Z = self._starts[batch.rows]
+        if self.options.surrogate == "exact":
+            tol = CODE_TOLERANCE[self.D.dtype]
+            Z = find_coder("cd").codes(batch.X, self.D, self.lam, start=Z, tol=tol).Z
+        run_processor = partial(self._run_processor, batch, Z, rates)
+        done = list(threads.map(run_processor, range(len(batch.blocks))))
+        self._codes.append(batch.rows, sp.vstack([codes for codes, _, _ in done], format="csr"))
+        for block, (codes, D, d) in zip(batch.blocks, done):
+            if codes.shape[0]:
+                atoms = self._atoms_of(block)
+                self.D[atoms] = D
+                self._d[atoms] = d
+                n_entries = len(self.D) if self.options.surrogate == "exact" else len(D)
+                self.n_features_processed += D.size + codes.shape[0] * n_entries
         self.n_iterations += 1
 
-    def _copy_updated_blocks(self, batch):
-        """Copy the updated blocks of atoms to the dictionary, and count the updated entries.
+    def _atoms_of(self, block):
+        """Return the slice of the atoms of a block."""
+        return slice(self._edges[block], self._edges[block + 1])
 
-        `batch` is the `DSSCBatch` of the iteration.
+    def _run_processor(self, batch, Z, rates, i):
+        """Compute the new codes of one processor's mini-batch, and its block of atoms.
+
+        The surrogate is the objective itself, for which the codes are solved already, or that of Eq. 2.  Then
+        one proximal step from the same D and codes moves the atoms and the codes' entries of the block.
+
+        Parameters
+        ----------
+        batch : DSSCBatch
+        Z : CSR matrix (n, n_atoms), the codes of the batch
+        rates : DSSCRates
+        i : int, the number of the processor
+
+        Returns
+        -------
+        codes : CSR matrix (n_of_processor, n_atoms)
+        D, d : arrays (n_of_block, n_features), the new atoms and their averaged gradient
         """
-        edges = self._atoms.edges
-        n_features = self.D.shape[1]
-        for block, n_samples in zip(batch.blocks, np.diff(batch.first)):
-            if n_samples:
-                atoms = slice(edges[block], edges[block + 1])
-                self.D[atoms] = self._atoms.D_next[atoms]
-                n_atoms = atoms.stop - atoms.start
-                n_entries = len(self.D) if self.options.surrogate == "exact" else n_atoms
-                self.n_features_processed += int(n_atoms * n_features + n_samples * n_entries)
+        here, atoms = slice(*batch.first[i : i + 2]), self._atoms_of(batch.blocks[i])
+        codes, X, D = Z[here].toarray(), batch.X[here], self.D[atoms]
+        if not len(X) or not len(D):
+            return Z[here], D, self._d[atoms]
+        R = X - codes @ self.D
+        d = (1 - rates.rho) * self._d[atoms] - rates.rho / len(X) * (codes[:, atoms].T @ R)
+        if self.options.surrogate == "exact":
+            M = rates.rho / len(X) * (codes[:, atoms].T @ codes[:, atoms]) + rates.tau * np.eye(len(D))
+            start = np.maximum(0, -np.einsum("ij,ij->i", D, d))  # right if D were the solution
+            best, _ = solve_dual(M, M @ D - d, start=start, tol=ATOM_TOLERANCE[D.dtype], max_steps=MOST_STEPS)
+        else:
+            moved = codes[:, atoms] + R @ D.T / rates.curvature
+            codes[:, atoms] = np.sign(moved) * np.maximum(np.abs(moved) - self.lam / rates.curvature, 0)
+            best = D - d / (rates.tau * (1 + rates.rho))
+            best /= np.maximum(1, np.linalg.norm(best, axis=1, keepdims=True))
+        return sp.csr_matrix(codes), (1 - rates.gamma) * D + rates.gamma * best, d
 
     def _iteration_rates(self):
         """Return the `DSSCRates` of the next iteration."""
-        options = self.options
-        real = self.D.dtype.type
         curvature = _power_steps(self.D, self._direction, POWER_STEPS) * CURVATURE_MARGIN
-        return kernels.DSSCRates(
-            lam=real(self.lam),
-            rho=real(gradient_weight(self.n_iterations, options)),
-            gamma=real(step_fraction(self.n_iterations, options)),
-            tau=real(TAU * self.mean_square),
-            curvature=real(max(curvature, 1e-30)),
-            code_tolerance=real(self.lam * CODE_TOLERANCE[self.D.dtype]),
-            atom_tolerance=real(ATOM_TOLERANCE[self.D.dtype]),
-            is_exact=options.surrogate == "exact",
-        )
-
-    def _scratch(self):
-        m, p = self.D.shape
-        dtype = self.D.dtype
-        b = int(np.diff(self._atoms.edges).max())
-        return kernels.DSSCScratch(
-            z=np.zeros(m, dtype),
-            q=np.empty(m, dtype),
-            r=aligned_zeros((p,), dtype),
-            support=np.empty(m, np.int32),
-            G=aligned_zeros((b, p), dtype),
-            S=aligned_zeros((b, p), dtype),
-            A=np.empty((b, b), dtype),
-        )
-
-    def _code_buffers(self, n):
-        shape = self.options.n_processors, -(-n // self.options.n_processors) * len(self.D)
-        atom = np.empty(shape, self._codes.now.atom.dtype)
-        return kernels.DSSCCodes(np.zeros(n, np.int32), atom, np.empty(shape, self.D.dtype))
+        rho, gamma = (rate(self.n_iterations, self.options) for rate in (gradient_weight, step_fraction))
+        return DSSCRates(rho, gamma, TAU * self.mean_square, max(curvature, 1e-30))
 
     def state_arrays(self):
         """Return the dictionary `D` and its averaged gradient `d`, as a dict."""
-        return {"D": self.D, "d": self._atoms.d}
+        return {"D": self.D, "d": self._d}
 
 
 def _power_steps(D, v, n_steps):
