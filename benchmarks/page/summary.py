@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from benchmarks.claims import CONTRADICTED, HOLDS, OURS, OUTSIDE, REPRODUCED, Case, Claim, in_words, merged
+from benchmarks.claims import CONTRADICTED, HOLDS, OURS, OUTSIDE, REPRODUCED, Case, Claim, in_words
 from benchmarks.findings import WORDS, counted
 from benchmarks.tables import Table
 
@@ -18,9 +18,10 @@ class Failure(NamedTuple):
 
     @property
     def here(self):
-        """What was measured, in words, and why it decides nothing, if it does not."""
+        """What was measured, in words, with an interval from 0, and why it decides nothing, if so."""
         why = self.claim.why_reopened(self.case)
-        return in_words(self.case.value, self.claim.unit) + (f": {why}" if why else "")
+        ends = (self.case.low, self.case.high) if self.case.low == 0 else ()
+        return in_words(self.case.value, self.claim.unit, *ends) + (f": {why}" if why else "")
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Summary:
 def summary_of(sections):
     """Return the `Summary` of sections that `section_of` made, without our own measurements."""
     sections = [s for s in sections if s["paper"]]
-    claims = merged(claim for s in sections for claim in _of_paper(s))
+    claims = [claim for s in sections for claim in _of_paper(s)]
     n_inside = sum(claim.finding != OUTSIDE for claim in claims)
     n_measured = sum(bool(_of_paper(s)) for s in sections)
     sentence = (
