@@ -148,11 +148,6 @@ def test_pursuit_counts_its_atoms_and_is_refused_where_it_cannot_serve(X, rng):
 # --- learning ---
 
 
-def test_few_samples_are_enough_for_atoms_that_are_not_negative(X):
-    components = learned(X, max_iter=2, positive_dict=True).components_
-    assert np.isfinite(components).all() and components.any(axis=1).all()
-
-
 @EVERY_LEARNER
 @EVERY_TYPE
 def test_atoms_keep_the_type_of_samples_and_hardly_depend_on_it(learner, dtype, expected, X):
