@@ -38,6 +38,7 @@ from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
 from flyannot.jobs.shared_value import SharedValue
 from flyannot.pipeline.engine.task import Execution
+from flyannot.pipeline.models.stage_model import LOOKS_LIKE
 from flyannot.report.drawing import to_data_url, trace_outline
 from flyannot.report.groups import ABSENT
 from flyannot.report.nearest import draw_map, draw_thumbnail
@@ -393,7 +394,7 @@ def _summarise(entry):
         "images": len(entry.images),
         "pictures": json_digest(sorted(one.digest or one.name for one in entry.images))[:16],
         "annotated": PARTLY if entry.is_partly else int(entry.annotated),
-        "check": sum(bool(image.quality_warnings) for image in entry.images),
+        "warned": _label_warnings([w for image in entry.images for w in image.quality_warnings]),
         "lies": sum(any(w.kind in _LIES_WRONG for w in image.quality_warnings) for image in entry.images),
         "unusual": None if entry.unusual is None else round(entry.unusual, 4),
         "terms": [_summarise_term(one) for one in shown],
@@ -404,6 +405,12 @@ def _summarise(entry):
         "unlike": None if entry.unlike is None else round(entry.unlike, 4),
         "alike": entry.alike,
     }
+
+
+def _label_warnings(warnings):
+    """Return the labels of a list of QualityWarnings, each once; another stage range is named first."""
+    looks = {f"looks like {w.detail}": 0 for w in warnings if w.kind == LOOKS_LIKE}
+    return list(looks | {w.kind: 0 for w in warnings if w.kind != LOOKS_LIKE})
 
 
 def _summarise_term(one):

@@ -103,10 +103,10 @@ def test_a_bar_has_a_tick_at_its_threshold_and_says_it(view):
 def test_the_line_of_a_group_names_its_terms_and_pictures_to_check(view):
     assert "1 not learned gap" in line(view, "rare")
     assert "1 new pole cell 0.70" in line(view, "high") and "1 missed midgut 0.39" in line(view, "high")
-    assert "check 1 picture" in line(view, "low") and "check" not in line(view, "both")
+    assert "blank" in line(view, "low") and "blank" not in line(view, "both")
     view.select_option("#groups-which", "check")
     assert genes(view) == ["low"]
-    assert view.inner_text("#gene .warning") == "check blank"
+    assert view.inner_text("#gene .warning") == "blank"
 
 
 def test_a_gene_links_to_its_report_at_flybase_and_what_does_not_occur_is_not_offered(view):

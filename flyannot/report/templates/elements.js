@@ -20,7 +20,7 @@ const Page = (() => {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes || {})) {
       if (value !== null && value !== undefined && value !== false)
-        element.setAttribute(name, value === true ? "" : value);
+        element.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : value);
     }
     element.append(...children.filter((child) => child !== null));
     return element;

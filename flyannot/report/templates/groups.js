@@ -142,7 +142,7 @@ const Groups = (() => {
         numberWith(group, "agreed") && !numberWith(group, "new") && !numberWith(group, "missed"),
     },
     unannotated: { says: "genes without curated terms", gene: (group) => !group.annotated },
-    check: { says: "pictures to check", gene: (group) => group.check },
+    check: { says: "pictures with warnings", gene: (group) => group.warned.length },
     lies: { says: "pictures that may lie wrong", gene: (group) => group.lies },
     alike: {
       says: "look-alikes",
@@ -387,9 +387,9 @@ const Groups = (() => {
     const thumb = make("img", { class: "thumb", alt: "", width: 96, height: 38 });
     const box = { type: "checkbox", "data-tick": g, tabindex: -1, checked: chosen.ticked.has(g) };
     box["aria-label"] = "Tick " + symbolOf(group) + ", " + index.stages[group.stage];
-    const check = group.check
-      ? make("span", { class: "badge check" }, "check " + counted(group.check, "picture"))
-      : null;
+    const [warned, ...others] = group.warned;
+    const label = others.length ? warned + " and " + others.length + " more" : warned;
+    const check = warned && make("span", { class: "badge check", title: group.warned.join(", ") }, label);
     const line = make(
       "li",
       {},
@@ -412,7 +412,7 @@ const Groups = (() => {
             { class: "name" },
             make("strong", {}, symbolOf(group)),
             hasStages ? ofStage(group, "") : null,
-            check,
+            check || null,
             make("span", { class: "count" }),
           ),
           termsInLine(one),
