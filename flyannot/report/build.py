@@ -136,6 +136,7 @@ def _build_page(run, groups, ids, more_banners, wanted):
         facts=_render_facts(run, learned),
         sections=[
             ("groups", "Genes", _render_groups(run, groups, list(learned))),
+            ("gallery", "Gallery", render("gallery.html") if run.stage_ranges else ""),
             (PATTERNS, "Map of patterns", render("patterns.html") if run.stage_ranges else ""),
             ("scores", "Scores", render_scores(run.scores, ids)),
             ("calibration", "Calibration", render_calibration(run)),

@@ -51,7 +51,7 @@ from flyannot.terms.unlikeness import UNLIKE_WORDS
 
 _SCRIPTS = """
     elements spellings tables scores maps groups nearest verdicts review together keys enlarged turns beside
-    patterns patterns_use address
+    patterns patterns_use gallery address
 """  # in the order in which they run
 PATTERNS = "patterns"  # the section that is left out if no group has a place on a map
 # Kinds of warnings about a picture that may lie wrong.
@@ -392,6 +392,7 @@ def _summarise(entry):
         "fbgn": entry.fbgn,
         "name": entry.name,
         "images": len(entry.images),
+        "shown": [i for i, image in enumerate(entry.images) if image.shown],
         "pictures": json_digest(sorted(one.digest or one.name for one in entry.images))[:16],
         "annotated": PARTLY if entry.is_partly else int(entry.annotated),
         "warned": _label_warnings([w for image in entry.images for w in image.quality_warnings]),

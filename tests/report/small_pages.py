@@ -111,7 +111,8 @@ def groups_page(is_predicted=True, **more):
     about = {"held_out": is_predicted, "why_no_maps": "", "is_predicted": is_predicted, "config": "CONFIG"}
     about["measured"] = ""
     html = render("groups.html", stages=list(enumerate(STAGE_RANGES)), **about)
-    return Page("sizes", sections=[("groups", "Genes", html)], **more)
+    sections = [("groups", "Genes", html), ("gallery", "Gallery", render("gallery.html"))]
+    return Page("sizes", sections=sections, **more)
 
 
 def shown(name):

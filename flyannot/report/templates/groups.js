@@ -1,7 +1,7 @@
 // --- The groups: a list on the left, to search and to order, and one group on the right. ---
 const Groups = (() => {
   const { byId, index, make, chosen, counted } = Page;
-  const { toggleMap } = Maps;
+  const { toggleMap, startMaps } = Maps;
 
   const NAMED = 3; // a line names at most so many terms of each status
   const words = { unlearned: "not learned", predicted: "suggested" };
@@ -483,6 +483,7 @@ const Groups = (() => {
             .querySelector("th.why")
             .append(make("span", { class: "quiet" }, "no maps: " + byId("why-no-maps").textContent));
         for (const start of [
+          startMaps,
           Tables.watchWidths,
           Review.startReview,
           Keys.markFirst,

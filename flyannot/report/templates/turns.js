@@ -19,6 +19,8 @@ const Turns = (() => {
 
   function show(figure) {
     const turn = turns.get(figure.dataset.image) || 0;
+    for (const embryo of figure.parentElement.querySelectorAll(":scope > .copy > .embryo"))
+      embryo.dataset.turned = NAMES[turn];
     figure.querySelector(".embryo").dataset.turned = NAMES[turn];
     for (const one of figure.querySelectorAll("button.turn"))
       one.setAttribute("aria-pressed", String((turn & Number(one.value)) > 0));
@@ -29,7 +31,7 @@ const Turns = (() => {
   }
   // An embryo of a photograph with several cannot be turned alone.
   function startTurns(section) {
-    for (const figure of section.querySelectorAll("figure:has(img)")) {
+    for (const figure of section.querySelectorAll("figure[data-image]:has(img)")) {
       if (/#\d+$/.test(figure.dataset.image)) continue;
       for (const [way, sign, says] of WAYS)
         figure
