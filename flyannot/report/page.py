@@ -248,6 +248,7 @@ def _render_group(entry, images, ids):
     `images` is a list of (ImageEntry, name of its file or "", outline), and `ids` the TermIds.
     """
     n_minor = sum(term.is_minor for term in entry.terms)
+    looks = [{w.detail for w in one.quality_warnings if w.kind == LOOKS_LIKE} for one in entry.images]
     return render(
         "group.html",
         entry=entry,
@@ -256,6 +257,8 @@ def _render_group(entry, images, ids):
         evidence={one.term: _render_evidence(*map(vars(one.answer).get, EVIDENCE)) for one in entry.terms},
         link=f"#{urlencode({'open': f'{entry.stage_range}.{entry.name}'})}",
         flybase=gene_link(entry.fbgn),
+        # The terms of a stage range that no picture looks like are folded, unless curators gave some.
+        folded="" if entry.annotated or not all(looks) else ", ".join(sorted(set.union(set(), *looks))),
         n_hidden=n_minor if n_minor < len(entry.terms) else 0,
     )
 

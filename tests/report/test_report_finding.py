@@ -6,7 +6,8 @@ import pytest
 
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.images.quality import POSTERIOR_LEFT
-from flyannot.report.groups import AGREED, MISSED, NEW, UNLEARNED, GroupEntry, ImageEntry
+from flyannot.pipeline.models.stage_model import LOOKS_LIKE
+from flyannot.report.groups import AGREED, MISSED, NEW, PREDICTED, UNLEARNED, GroupEntry, ImageEntry
 from flyannot.report.nearest import SimilarGroup
 from flyannot.report.page import ReviewSettings
 from tests.report.browser import LINES, downloaded, genes, open_gene, reload, shown
@@ -240,3 +241,28 @@ def test_look_alikes_by_term_unusual_patterns_and_pictures_that_lie_wrong(browse
         rows = rows_of_csv(downloaded(view, tmp_path / "images.csv", "#download-turned"))
         turned = {"a.png": "both", "b.png": "both", "c.png": "top-bottom"}
         assert {row["image"]: row["turned"] for row in rows} == turned
+
+
+def test_terms_of_a_stage_range_that_no_picture_looks_like_are_folded(browser, tmp_path):
+    looks = (QualityWarning("low contrast"), QualityWarning(LOOKS_LIKE, "11-12"))
+    pictures = [
+        ImageEntry("a.png", "", shown_picture("a"), looks),
+        ImageEntry("b.png", "", shown_picture("b")),
+    ]
+    terms = [term("gap", PREDICTED, 0.9)]
+    groups = [
+        GroupEntry("4-6", "one", images=pictures[:1], terms=terms),
+        GroupEntry("4-6", "two", images=pictures, terms=terms),
+        GroupEntry("4-6", "known", annotated=True, images=pictures[:1], terms=terms),
+    ]
+    write_groups(tmp_path / "page.html", groups)
+    with shown(browser, tmp_path / "page.html") as view:
+        row = view.locator("#gene tr[data-term]")
+        said = "This picture looks like stage range 11-12; the model's terms are those of 4-6."
+        assert said in view.inner_text("#gene .folded") and not row.is_visible()
+        assert "looks like 11-12 and 1 more" in line(view, "one")
+        view.locator("#gene .folded button").click()
+        assert row.is_visible() and view.locator("#gene .folded").count() == 0
+        for key in ("4-6.two", "4-6.known"):
+            open_gene(view, key)
+            row.wait_for()
