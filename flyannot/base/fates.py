@@ -16,7 +16,7 @@ class PictureFate(NamedTuple):
     """The fate of one picture, which is one of FATES, with the reason and the advice in words.
 
     The other texts are as in the row of the table; "" if they are not known. A row at fault that names no
-    picture has the image "".
+    picture has the image "". `stage_odds` has the stage ranges that the picture may be of, such as "4-6 98%".
     """
 
     image: str
@@ -26,6 +26,7 @@ class PictureFate(NamedTuple):
     fate: str = USED
     reason: str = ""
     advice: str = ""
+    stage_odds: str = ""
 
     @classmethod
     def of(cls, image, fate=USED, reason="", advice=""):

@@ -398,7 +398,7 @@ def _summarise(entry):
         "shown": [i for i, image in enumerate(entry.images) if image.shown],
         "pictures": json_digest(sorted(one.digest or one.name for one in entry.images))[:16],
         "annotated": PARTLY if entry.is_partly else int(entry.annotated),
-        "warned": _label_warnings([w for image in entry.images for w in image.quality_warnings]),
+        "warned": list({str(w): 0 for image in entry.images for w in image.quality_warnings}),
         "lies": sum(any(w.kind in _LIES_WRONG for w in image.quality_warnings) for image in entry.images),
         "unusual": None if entry.unusual is None else round(entry.unusual, 4),
         "terms": [_summarise_term(one) for one in shown],
@@ -409,12 +409,6 @@ def _summarise(entry):
         "unlike": None if entry.unlike is None else round(entry.unlike, 4),
         "alike": entry.alike,
     }
-
-
-def _label_warnings(warnings):
-    """Return the labels of a list of QualityWarnings, each once; another stage range is named first."""
-    looks = {f"looks like {w.detail}": 0 for w in warnings if w.kind == LOOKS_LIKE}
-    return list(looks | {w.kind: 0 for w in warnings if w.kind != LOOKS_LIKE})
 
 
 def _summarise_term(one):

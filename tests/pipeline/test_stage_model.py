@@ -75,6 +75,13 @@ def test_a_stage_range_is_contradicted_if_another_has_a_hundred_times_its_odds()
     assert not contradicted(np.zeros((3, 6))).any()
 
 
+def test_the_odds_of_stage_ranges_are_named_from_one_percent_on(monkeypatch):
+    for odds, text in (([0.02, 0, 0.005, 0, 0.9, 0.075], "11-12 90%, 13-16 8%, 1-3 2%"), (None, "")):
+        rating = None if odds is None else np.log(np.array(odds) + 1e-12) - 3
+        monkeypatch.setattr(RatedEmbryo, "stage_odds", rating)
+        assert RatedEmbryo.stage_odds_text.fget(RatedEmbryo) == text
+
+
 def test_stage_ranges_are_guessed_only_if_asked_and_marked(photographs, tmp_path, flyannot):
     folder = write_table(tmp_path / "set", photographs[1:], "?", known=photographs[:1])
     out = tmp_path / "d.h5"
@@ -137,6 +144,9 @@ def test_a_wrong_stage_range_is_named_by_check_and_by_annotate(photographs, tmp_
     with open(out.with_suffix(".csv"), newline="") as file:
         warnings = {row["quality_warnings"] for row in csv.DictReader(file)}
     assert all(f"{LOOKS_LIKE}: 13-16" in text for text in warnings)
+    assert "Looks like stage range 13-16 " in out.with_suffix(".html").read_text()
+    with open(tmp_path / "terms-pictures.csv", newline="") as file:
+        assert {row["stage_odds"].split()[0] for row in csv.DictReader(file)} == {"7-8", "13-16"}
     (later,) = (image.file for image in late if image.stage_range == "13-16")
     said = flyannot("explain blastoderm I --stage-range 4-6", I=later, code=0)
     assert f"warning: {later}: {LOOKS_LIKE}: 13-16" in said.err

@@ -20,7 +20,8 @@ from flyannot.files.hdf5 import layout
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND, FORMAT_VERSION, LARGE_DATASETS, SCHEMAS
 
 _USUAL_CHAIN = ("extract", "pool")  # files do not name this chain
-_JSON = {"options": {}, "inputs": {None: [TextType()]}, "failures": [[TextType()] * 7]}  # name -> schema
+# name -> schema
+_JSON = {"options": {}, "inputs": {None: [TextType()]}, "failures": [[TextType()] * len(PictureFate._fields)]}
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,13 @@ class ShownPicture(NamedTuple):
     jpeg : bytes
     outline : bool array of shape OUTLINE_PX, the pixels inside the outline of the embryo
     maps : dict, term -> (numbers, cells) of its `TermMap`, of the terms that were predicted from the picture
+    stage_odds : the probabilities of stage ranges, such as "4-6 98%"; "" if unknown
     """
 
     jpeg: bytes
     outline: np.ndarray
     maps: Mapping = MappingProxyType({})
+    stage_odds: str = ""
 
 
 def pictures_path(path):
@@ -49,6 +51,7 @@ def write_pictures(file, stage_range, columns, shown):
     write_array(group, "jpeg", np.concatenate(jpegs))
     write_array(group, "first", np.cumsum([0, *map(len, jpegs)]), dtype="i8")
     write_array(group, "content", np.stack([image_digest(jpeg) for jpeg in jpegs]))
+    write_array(group, "stage_odds", [one.stage_odds for one in shown])
     write_array(group, "outline", np.packbits([one.outline.ravel() for one in shown], axis=1))
     maps = [(term, *drawn) for one in shown for term, drawn in one.maps.items()]
     write_array(group, "map_first", np.cumsum([0, *(len(one.maps) for one in shown)]), dtype="i8")
@@ -68,6 +71,7 @@ def read_picture_row(stored, stage_range, row):
     """
     (jpeg,) = stored.read_image_rows(stage_range, row, row + 1)
     outline = stored.read_array(stage_range, "outline", row, row + 1)[0]
+    (odds,) = stored.read_array(stage_range, "stage_odds", row, row + 1)
     first, stop = stored.read_once(stage_range, "map_first")[row : row + 2].tolist()
     terms, numbers, cells = (
         stored.read_array(stage_range, name, first, stop) if stop > first else ()
@@ -76,4 +80,4 @@ def read_picture_row(stored, stage_range, row):
     maps = dict(zip(terms, zip(numbers, np.reshape(cells, (-1, *MAP_CELLS)))))
     n_pixels = OUTLINE_PX[0] * OUTLINE_PX[1]
     mask = np.unpackbits(outline, count=n_pixels).astype(bool).reshape(OUTLINE_PX)
-    return ShownPicture(jpeg.tobytes(), mask, maps)
+    return ShownPicture(jpeg.tobytes(), mask, maps, odds)

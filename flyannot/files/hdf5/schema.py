@@ -44,6 +44,7 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         **{name: _IMAGES[name] for name in ("image", "picture_digest")},
         **_CONTENT,
         "jpeg": ("u1", ("n_bytes",)),
+        "stage_odds": ("S", ("n_images",)),
         "first": ("i", ("n_images+1",)),
         "outline": ("u1", ("n_images", OUTLINE_PX[0] * OUTLINE_PX[1] // 8)),  # packed bits
         "map_first": ("i8", ("n_images+1",)),

@@ -76,11 +76,14 @@ def list_stored_fates(path):
     stored = open_stored_file(path)
     fates = list(stored.failures)
     several = []
+    pictures = open_stored_file(beside, "pictures") if (beside := pictures_path(path)).is_file() else None
     for s in stored.stage_ranges:
         columns = read_image_metadata(stored, s)
         several.append(columns)
+        odds = dict(zip(*(pictures.read_array(s, n) for n in ("image", "stage_odds")))) if pictures else {}
         rows = zip(*(columns[name] for name in ("image", "gene", "view", "quality_warnings")))
-        fates += [judge_warnings(PictureFate(name, gene, s, view), said) for name, gene, view, said in rows]
+        made = [(PictureFate(n, g, s, v, stage_odds=odds.get(n, "")), said) for n, g, v, said in rows]
+        fates += [judge_warnings(*one) for one in made]
     return judge_repeated(fates, several)
 
 

@@ -7,6 +7,8 @@ learned from photographs of all stage ranges.
 import math
 from functools import cached_property, lru_cache
 
+import numpy as np
+
 from flyannot.base.fates import CROP, SkippedImage
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.base.stage_ranges import STAGE_RANGES
@@ -86,6 +88,15 @@ class RatedEmbryo(Embryo):
     def stage_odds(self):
         """The `log_odds` of the embryo, float64 (6,); None if it cannot be rated."""
         return self._rating[0]
+
+    @property
+    def stage_odds_text(self):
+        """The probability of each stage range of at least 1%, such as "11-12 92%, 9-10 8%"; "" if unknown."""
+        if self.stage_odds is None:
+            return ""
+        odds = np.exp(self.stage_odds - self.stage_odds.max())
+        ranked = sorted(zip(odds / odds.sum(), STAGE_RANGES), reverse=True)
+        return ", ".join(f"{s} {part:.0%}" for part, s in ranked if part >= 0.01)
 
     def guess_stage_range(self):
         """Return the stage range that the embryo looks like most.

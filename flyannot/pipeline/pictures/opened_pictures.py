@@ -257,6 +257,8 @@ def _take(use, image, embryo, digest):
     if use.is_rated and not is_drawn and not image.stage_is_guessed:
         warnings += embryo.stage_warnings(image.stage_range)
     shown = embryo.draw(view, use.extract) if use.is_shown else None
+    if shown and not is_drawn and (use.is_rated or image.stage_is_guessed):
+        shown = shown._replace(stage_odds=embryo.stage_odds_text)
     return PictureRow(image, digest, output, (*warnings, *more), shown)
 
 
@@ -284,7 +286,8 @@ def check_picture(image, *, is_in_table):
         if image.source != "synthetic":
             warnings += embryo.side_warnings(_FINDS_EMBRYO, image.view, image.stage_range)
             warnings += embryo.stage_warnings(image.stage_range) if image.stage_range else ()
-        fate = judge_warnings(PictureFate.of(image), warnings)
+        odds = "" if image.source == "synthetic" else embryo.stage_odds_text
+        fate = judge_warnings(PictureFate.of(image)._replace(stage_odds=odds), warnings)
         if image.stage_range:
             return fate, digest
         guess = "" if embryo.stage_odds is None else embryo.guess_stage_range()

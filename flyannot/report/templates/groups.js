@@ -380,6 +380,14 @@ const Groups = (() => {
       line.append(make("span", { class: "quiet" }, "no terms suggested"));
     return line;
   }
+  // Return warnings without their details; another stage range is named first.
+  function labelsOf(warnings) {
+    const labels = warnings.map((text) =>
+      text.replace(/^looks like another stage range: /, "looks like ").replace(/: .*/, ""),
+    );
+    const isFirst = (label) => label.startsWith("looks like");
+    return Array.from(new Set([...labels.filter(isFirst), ...labels]));
+  }
   function lineOf(one) {
     const g = one.g;
     const group = index.groups[g];
@@ -387,7 +395,7 @@ const Groups = (() => {
     const thumb = make("img", { class: "thumb", alt: "", width: 96, height: 38 });
     const box = { type: "checkbox", "data-tick": g, tabindex: -1, checked: chosen.ticked.has(g) };
     box["aria-label"] = "Tick " + symbolOf(group) + ", " + index.stages[group.stage];
-    const [warned, ...others] = group.warned;
+    const [warned, ...others] = labelsOf(group.warned);
     const label = others.length ? warned + " and " + others.length + " more" : warned;
     const check = warned && make("span", { class: "badge check", title: group.warned.join(", ") }, label);
     const line = make(
