@@ -30,6 +30,7 @@ RUN = [
     (TUTORIAL, DOCS / "file-format.md", DOCS / "questions.md"),
     (CLUSTER,),
     (CURATING,),
+    (DOCS / "programs.md",),
 ]
 LANGUAGES = {"sh", "python", "r", "csv", "toml", "text"}
 STAGES = {"4-6": 2}
