@@ -14,4 +14,4 @@ def browser():
 def large_page(tmp_path_factory):
     """Write a page of 2,000 groups with a limit of 800 kB; return its path and the folder beside it."""
     path = tmp_path_factory.mktemp("large") / "big.html"
-    return path, write_groups(path, entries(2000, maps=True), page_bytes=800_000, made_from="0a")
+    return path, write_groups(path, entries(2000, maps=True), page_bytes=900_000, made_from="0a")
