@@ -8,6 +8,7 @@ const Gallery = (() => {
   const place = byId("gallery-shown");
   const choice = byId("gallery-of");
   const numbers = Array.from(index.groups.keys());
+  const { compare } = new Intl.Collator(); // many times as quick as localeCompare
   const stageOf = (group) => index.stages[group.stage];
   const hasStages = index.groups.some((group) => group.stage !== index.groups[0].stage);
 
@@ -19,7 +20,7 @@ const Gallery = (() => {
   for (const having of holders) having.sort((a, b) => (b.one.p ?? -1) - (a.one.p ?? -1));
   const terms = Array.from(holders.keys())
     .filter((t) => holders[t].length)
-    .sort((a, b) => index.terms[a].localeCompare(index.terms[b]));
+    .sort((a, b) => compare(index.terms[a], index.terms[b]));
 
   // Pictures beside the page are found by their names, so that no chunk is read for them.
   async function load(image) {
@@ -81,7 +82,7 @@ const Gallery = (() => {
     const byGene = () =>
       numbers
         .map((g) => ({ g }))
-        .sort((a, b) => symbolOf(index.groups[a.g]).localeCompare(symbolOf(index.groups[b.g])));
+        .sort((a, b) => compare(symbolOf(index.groups[a.g]), symbolOf(index.groups[b.g])));
     const n =
       choice.value === "gene"
         ? draw(byGene())
@@ -121,6 +122,6 @@ const Gallery = (() => {
       },
       { rootMargin: "300px" },
     );
-    near.observe(place);
+    window.addEventListener("load", () => near.observe(place)); // before, all that stands above is still missing
   }
 })();
