@@ -122,6 +122,6 @@ const Gallery = (() => {
       },
       { rootMargin: "300px" },
     );
-    window.addEventListener("load", () => near.observe(place)); // before, all that stands above is still missing
+    window.addEventListener("load", () => near.observe(place)); // before, what stands above is missing
   }
 })();
