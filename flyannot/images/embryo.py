@@ -198,7 +198,7 @@ class Embryo:
         of_picture = (warning for warning in self._warnings if warning.kind not in ignored)
         drawn = redraw_as_pattern(grey) if options.channel == "pattern" else grey
         shown = load_opencv().convertScaleAbs(self._frame("own", pose, is_mirrored))  # rounds to bytes
-        smooth = [quality.SMOOTH] if pose and quality.is_smooth(shown) else []
+        smooth = [quality.SMOOTH] if pose and self._is_smooth else []
         return EmbryoView(drawn, (*quality.standard_warnings(grey), *of_picture, *why_not, *smooth), shown)
 
     def draw(self, view, options):
@@ -225,6 +225,11 @@ class Embryo:
         """The `measure_unevenness` of the embryo; nan if the picture is grey, or no embryo is found."""
         pose = self._pose[0] if self._picture.ndim == 3 else None
         return measure_unevenness(self._frame("own", pose, False)) if pose else float("nan")
+
+    @cached_property
+    def _is_smooth(self):
+        """Whether the registered embryo is smooth inside; either way round it is the same."""
+        return quality.is_smooth(load_opencv().convertScaleAbs(self._frame("own", self._pose[0], False)))
 
     @cached_property
     def _warnings(self):
