@@ -32,8 +32,11 @@ _CURATED = {"annotations", "corrections"}  # inputs of scores
 
 
 def _read_scores(path):
-    """Read a scores.json as `read_scores` does, or return what was read if the file is the same."""
-    return _parse_scores(path, file_digest(path))
+    """Read a scores.json as `read_scores` does, or return what was read if the file is the same.
+
+    Without a path, nothing was evaluated.
+    """
+    return _parse_scores(path, file_digest(path)) if path else {"evaluated": {}}
 
 
 @lru_cache(maxsize=1)
@@ -64,9 +67,7 @@ class RunAnswers:
         DataError
             If it is damaged.
         """
-        if self.scores is None:
-            return
-        if not self.scores.is_file():
+        if self.scores and not self.scores.is_file():
             raise InputError(
                 f"{self.scores} does not exist, and annotated genes get their answers from it",
                 fix="make it first: flyannot run CONFIG --step evaluate",
@@ -87,7 +88,7 @@ class RunAnswers:
 
         file : h5py.File, open for writing; header : its Header
         """
-        scores = _read_scores(self.scores) if self.scores else {"evaluated": {}}
+        scores = _read_scores(self.scores)
         previous = _read_previous(self.scores)
         previous.warn()
         stored = StoredFile(Path(file.filename), header, select_datasets(list_objects(file)), h5=file)

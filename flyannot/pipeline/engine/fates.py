@@ -82,8 +82,9 @@ def list_stored_fates(path):
         several.append(columns)
         odds = dict(zip(*(pictures.read_array(s, n) for n in ("image", "stage_odds")))) if pictures else {}
         rows = zip(*(columns[name] for name in ("image", "gene", "view", "quality_warnings")))
-        made = [(PictureFate(n, g, s, v, stage_odds=odds.get(n, "")), said) for n, g, v, said in rows]
-        fates += [judge_warnings(*one) for one in made]
+        for name, gene, view, said in rows:
+            fate = PictureFate(name, gene, s, view, stage_odds=odds.get(name, ""))
+            fates.append(judge_warnings(fate, said))
     return judge_repeated(fates, several)
 
 
