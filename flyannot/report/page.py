@@ -369,6 +369,7 @@ def _build_index(groups, sheets, page):
         "stageIds": page.ids.stages,
         "review": asdict(page.review) | {"columns": COLUMNS},
         "spellings": _list_spellings(),
+        "looksLike": LOOKS_LIKE,
         "groups": groups,
     }
 
@@ -398,7 +399,7 @@ def _summarise(entry):
         "shown": [i for i, image in enumerate(entry.images) if image.shown],
         "pictures": json_digest(sorted(one.digest or one.name for one in entry.images))[:16],
         "annotated": PARTLY if entry.is_partly else int(entry.annotated),
-        "warned": list({str(w): 0 for image in entry.images for w in image.quality_warnings}),
+        "warned": list(dict.fromkeys(str(w) for image in entry.images for w in image.quality_warnings)),
         "lies": sum(any(w.kind in _LIES_WRONG for w in image.quality_warnings) for image in entry.images),
         "unusual": None if entry.unusual is None else round(entry.unusual, 4),
         "terms": [_summarise_term(one) for one in shown],

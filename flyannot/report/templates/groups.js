@@ -383,7 +383,7 @@ const Groups = (() => {
   // Return warnings without their details; another stage range is named first.
   function labelsOf(warnings) {
     const labels = warnings.map((text) =>
-      text.replace(/^looks like another stage range: /, "looks like ").replace(/: .*/, ""),
+      text.replace(index.looksLike + ": ", "looks like ").replace(/: .*/, ""),
     );
     const isFirst = (label) => label.startsWith("looks like");
     return Array.from(new Set([...labels.filter(isFirst), ...labels]));
