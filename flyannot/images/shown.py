@@ -71,7 +71,12 @@ def _require_own_jpeg(content):
                 raise unreadable_image_error(_STORED, f"it has {kind}")
 
 
-def decode_jpeg(content):
-    """Return the pixels of the JPEG of a ShownPicture, uint8 (height, width) or (height, width, 3)."""
+def decode_jpeg(content, least_px=STANDARD_PX):
+    """Return the pixels of the JPEG of a ShownPicture, uint8 (height, width) or (height, width, 3).
+
+    least_px : (height, width); if half of the picture is at least so large, it is decoded at half its size,
+        or at a quarter, which takes a third of the time
+    """
     with explain_decoding_errors(_STORED), open_jpeg(content) as picture:
+        picture.draft(None, least_px[::-1])
         return np.asarray(picture)

@@ -182,8 +182,9 @@ def draw_thumbnail(shown):
 
     if shown is None:
         return np.full((*SMALL_PX, 3), _NO_PICTURE, np.uint8)
-    picture = Image.fromarray(decode_jpeg(shown.jpeg)).convert("RGB")
-    return np.asarray(picture.resize(SMALL_PX[::-1], Image.Resampling.BILINEAR, reducing_gap=2))
+    pixels = decode_jpeg(shown.jpeg, least_px=(2 * SMALL_PX[0], 2 * SMALL_PX[1]))
+    picture = Image.fromarray(pixels).convert("RGB")
+    return np.asarray(picture.resize(SMALL_PX[::-1], Image.Resampling.BILINEAR))
 
 
 def _tile(pictures):
