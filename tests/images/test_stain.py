@@ -9,7 +9,7 @@ from scipy import ndimage
 
 from flyannot.images.embryo import read_grey
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.grey_levels import STAIN, TISSUE, separate_stain
+from flyannot.images.grey_levels import separate_stain
 from flyannot.images.options import ExtractOptions
 from flyannot.images.pattern import (
     ellipse_mask,
@@ -21,6 +21,8 @@ from flyannot.images.pattern import (
 )
 from tests.images.picture_files import luma, view
 
+# Optical densities in red, green and blue, measured on the photographs of FlyExpress.
+STAIN, TISSUE = (0.70, 0.67, 0.23), (0.57, 0.54, 0.61)
 BLUE = (60, 80, 190)
 LEFT, RIGHT = np.s_[40:90, 40:90], np.s_[40:90, 200:250]
 STAINED = ExtractOptions(stride_px=16, channel="stain")
