@@ -1,6 +1,6 @@
 """Views of embryos: their names, and the type of an option whose value is a view."""
 
-from functools import cache
+from functools import cache, lru_cache
 
 from flyannot.base.options import TextType
 from flyannot.base.text import fold
@@ -17,6 +17,7 @@ _BEGINNINGS = {
 _ENDING = 3
 
 
+@lru_cache(maxsize=2**12)
 def parse_view(text):
     """Return a view in the form in which views are compared: "Lateral" and "lateral view" become "lateral".
 

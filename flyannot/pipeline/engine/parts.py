@@ -97,7 +97,7 @@ def list_stored_images(files, stage_ranges):
     return groups
 
 
-def build_stored_image_parts(out, header, groups, made_with, files, share=None):
+def build_stored_image_parts(out, header, groups, made_with, files, share=None, *, times=1):
     """Return the list of OutputParts of a share of an output that is made from StoredImages.
 
     Parameters
@@ -108,9 +108,10 @@ def build_stored_image_parts(out, header, groups, made_with, files, share=None):
     made_with : data that the worker needs
     files : Paths of the inputs besides the files with the images
     share : (I, N), the I-th of N shares; None for all parts
+    times : as in `cut_into_parts`
     """
     parts = []
-    for number, images in select_share(list(enumerate(cut_into_parts(groups))), share):
+    for number, images in select_share(list(enumerate(cut_into_parts(groups, times))), share):
         first, last = images[0], images[-1]
         name = f"the images {first.row + 1} of {first.stage_range} to {last.row + 1} of {last.stage_range}"
         part = OutputPart(
@@ -125,14 +126,15 @@ def build_stored_image_parts(out, header, groups, made_with, files, share=None):
     return parts
 
 
-def cut_into_parts(groups):
+def cut_into_parts(groups, times=1):
     """Divide items into consecutive lists of IMAGES_PER_PART (64) items, or more to keep a group together.
 
     groups : iterable of lists of items
+    times : int, how many times as many items a part has, if they take little time
     """
     parts: list = []
     for group in groups:
-        if not parts or len(parts[-1]) >= IMAGES_PER_PART:
+        if not parts or len(parts[-1]) >= times * IMAGES_PER_PART:
             parts.append([])
         parts[-1] += group
     return parts

@@ -291,7 +291,7 @@ class FeaturesAnnotationTask(PartsTask):
         super().__init__(
             out,
             partial(of_run.add_inputs, header) if of_run else header,
-            partial(build_stored_image_parts, out, header, groups, made_with, read),
+            partial(build_stored_image_parts, out, header, groups, made_with, read, times=4),
             _annotate_features,
             [features, *read],
             summary=summarise_predictions,
