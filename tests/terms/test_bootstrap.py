@@ -83,6 +83,17 @@ def test_groups_that_one_of_two_did_not_evaluate_are_left_out_of_the_comparison(
         assert bootstrap.compare_outcomes(result_of(outcome), second) == {"terms": [], "mean": None}
 
 
+def test_answers_that_one_of_two_does_not_know_are_left_out_of_the_comparison(outcome, rng):
+    known = rng.random((40, 2)) < 0.7
+    better = replace(outcome, values=outcome.values + outcome.truth)
+    cut = [result_of(replace(one, observed=known)) for one in (outcome, better)]
+    whole = [result_of(outcome), result_of(better)]
+    expected = bootstrap.compare_outcomes(*cut)["terms"]
+    for pair in ((cut[0], whole[1]), (whole[0], cut[1])):
+        assert bootstrap.compare_outcomes(*pair)["terms"] == expected
+    assert bootstrap.compare_outcomes(*whole)["terms"] != expected
+
+
 def test_terms_that_one_of_two_does_not_score_are_left_out_of_the_comparison(outcome):
     worse = replace(outcome, values=-outcome.values)
     only_a = bootstrap.compare_outcomes(result_of(worse.subset(slice(None), [0])), result_of(outcome))
