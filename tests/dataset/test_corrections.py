@@ -130,6 +130,14 @@ def test_what_curators_disagree_on_is_unsure_until_it_is_decided(rows, verdict, 
         assert settled.correction.curator == curators
 
 
+@pytest.mark.parametrize(
+    ("rows", "overruled"), [([ANNA, BEN], []), ([ANNA, said("reject", 2)], [ANNA]), ([ANNA, BEN, EVA], [BEN])]
+)
+def test_verdicts_that_a_later_one_or_a_decision_replaces_are_said_to_be_overruled(rows, overruled):
+    (settled,) = settle_verdicts(rows).values()
+    assert list(settled.overruled) == overruled
+
+
 @pytest.mark.parametrize("trial", range(10))
 def test_merging_again_in_any_order_says_the_same(tmp_path, rng, trial):
     """All that is merged is merged: of parts, of merged tables, of tables to decide that nobody filled in."""
