@@ -292,6 +292,7 @@ def _render_page(page, embedded, index):
         version=__version__,
         css=read_template("page.css"),
         js=Markup("\n").join(read_template(f"{name}.js") for name in _SCRIPTS.split()),
+        odds=Markup(to_script_json(index.pop("odds"))),
         index=Markup(to_script_json(index)),
         chunks=embedded,
     )
@@ -351,8 +352,8 @@ def _build_index(groups, sheets, page):
     of_stage: list = [{} for _ in STAGE_RANGES]
     for group in groups:
         of_stage[group["stage"]] |= group["odds"]
+    odds = [list(map(group.pop("odds").get, of_stage[group["stage"]])) for group in groups]
     for group in groups:
-        group["odds"] = [group["odds"].get(term) for term in of_stage[group["stage"]]]
         group["alike"] = [numbers[key] for key in group["alike"] if key in numbers]
         for one in group["terms"] + group["no"]:
             one["term"] = terms.setdefault(one["term"], len(terms))
@@ -371,6 +372,7 @@ def _build_index(groups, sheets, page):
         "spellings": _list_spellings(),
         "looksLike": LOOKS_LIKE,
         "groups": groups,
+        "odds": odds,
     }
 
 

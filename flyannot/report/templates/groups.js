@@ -94,12 +94,19 @@ const Groups = (() => {
     [...Object.keys(index.review.vocabulary), ...index.terms].map((term) => [term.toLowerCase(), term]),
   );
   const termNamed = (text) => known.get(text.trim().toLowerCase());
+  // The page opens sooner if the probabilities of all terms are read when one is first asked for.
+  function oddsOf(group) {
+    if (!group.odds)
+      JSON.parse(byId("odds").textContent).forEach((odds, g) => (index.groups[g].odds = odds));
+    return group.odds;
+  }
   // Return what the model and the curators say of a term of a group, also if the answer is no.
   function answerOf(group, name) {
     const term = index.terms.indexOf(name);
-    const p = group.odds[index.learned[group.stage].indexOf(term)];
     const found = [...group.terms, ...group.no].find((one) => one.term === term);
-    return found || { term, status: "absent", p: typeof p === "number" ? p / 1000 : undefined };
+    if (found) return found;
+    const p = oddsOf(group)[index.learned[group.stage].indexOf(term)];
+    return { term, status: "absent", p: typeof p === "number" ? p / 1000 : undefined };
   }
   // Return true if a group has a term by a verdict, otherwise by the curators or the model.
   function hasTerm(group, name) {
