@@ -10,6 +10,11 @@ USED, WARNED, LEFT_OUT, REFUSED, NOT_READ, NOT_NAMED, MISSING = FATES
 _FAULTS = (REFUSED, NOT_READ, MISSING)  # neither chosen by the user nor outside the table
 _MOST_REASONS = 3  # that a message names
 CROP = "crop it to one whole embryo on a plain background"
+_NO_CROP = {  # advice where cropping does not help, by words of the reason
+    "border of the picture cuts": "use a picture of the whole embryo",
+    "low contrast": "raise its contrast",
+    "nothing stands out": "raise its contrast if it shows an embryo",
+}
 
 
 class PictureFate(NamedTuple):
@@ -44,6 +49,11 @@ class PictureFate(NamedTuple):
         return f"{self.reason}; {self.advice}" if self.advice else self.reason
 
 
+def find_advice(reason):
+    """Return what to do about a picture that was refused for a reason."""
+    return next((advice for words, advice in _NO_CROP.items() if words in reason), CROP)
+
+
 def merge_fates(*several):
     """Merge lists of fates into one list, with one fate of each picture: the last one. Sorted by image."""
     merged = {fate.image or fate.reason: fate for fates in several for fate in fates}
@@ -57,7 +67,7 @@ class SkippedImage(DataError):
     """
 
     def __init__(self, message, fate=REFUSED, *, fix=None):
-        super().__init__(message, fix=fix)
+        super().__init__(message, fix=fix or (find_advice(message) if fate == REFUSED else None))
         self.fate = fate
 
 

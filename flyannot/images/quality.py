@@ -32,6 +32,7 @@ _CLUMP_CORE = 0.8  # the same as _CORES, if the outline does not have the shape 
 # Kinds of warnings.
 NOT_REGISTERED = "not registered"
 EITHER_WAY = "cannot tell which end is anterior"
+_LOW_CONTRAST = "low contrast"
 _UNUSABLE = {"blank", "uniform", "no plain background"}  # no embryo can be seen in such a picture
 PORTRAIT = "portrait"
 SEVERAL_EMBRYOS = "several embryos"
@@ -69,7 +70,7 @@ def standard_warnings(grey):
     rank = some.size // 100
     low, high = np.partition(some, (rank, some.size - 1 - rank))[[rank, -1 - rank]]
     if high - low < _LEAST_RANGE:
-        warnings.append(QualityWarning("low contrast"))
+        warnings.append(QualityWarning(_LOW_CONTRAST))
     if not _is_plain(border_values(grey)):
         warnings.append(QualityWarning("no plain background"))
     return tuple(warnings)
@@ -87,7 +88,8 @@ def find_refusal(quality_warnings, is_registered):
         found = [warning.detail for warning in quality_warnings if warning.kind == NOT_REGISTERED]
     else:
         found = [warning.kind for warning in quality_warnings if warning.kind in _UNUSABLE]
-    return f"no embryo found: {found[0]}" if found else ""
+    is_pale = any(warning.kind == _LOW_CONTRAST for warning in quality_warnings)
+    return f"no embryo found: {', '.join(found[:1] + is_pale * [_LOW_CONTRAST])}" if found else ""
 
 
 def picture_warnings(picture):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.base.fates import REFUSED
+from flyannot.base.fates import REFUSED, find_advice
 from flyannot.images.geometry import border_values, load_opencv, resize_image, warp_image
 from flyannot.images.grey_levels import WHITE, to_grey
 from flyannot.images.unreadable import UnusableImage
@@ -372,6 +372,6 @@ def no_embryo_error(reason):
 
     The constructor of the error takes only the message, so that it can be pickled between workers.
     """
-    error = NoEmbryo(f"no embryo found: {reason}")
+    error = NoEmbryo(f"no embryo found: {reason}", fix=find_advice(reason))
     error.reason = reason
     return error

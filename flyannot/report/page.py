@@ -352,7 +352,6 @@ def _build_index(groups, sheets, page):
     of_stage: list = [{} for _ in STAGE_RANGES]
     for group in groups:
         of_stage[group["stage"]] |= group["odds"]
-    odds = [list(map(group.pop("odds").get, of_stage[group["stage"]])) for group in groups]
     for group in groups:
         group["alike"] = [numbers[key] for key in group["alike"] if key in numbers]
         for one in group["terms"] + group["no"]:
@@ -372,7 +371,7 @@ def _build_index(groups, sheets, page):
         "spellings": _list_spellings(),
         "looksLike": LOOKS_LIKE,
         "groups": groups,
-        "odds": odds,
+        "odds": [list(map(group.pop("odds").get, of_stage[group["stage"]])) for group in groups],
     }
 
 

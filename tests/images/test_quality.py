@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 from scipy.ndimage import gaussian_filter
 
+from flyannot.base.fates import CROP, SkippedImage
 from flyannot.base.quality_warnings import QualityWarning, format_warnings
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_images
@@ -16,7 +17,7 @@ from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.embryo import Embryo, read_grey, read_picture
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions
-from flyannot.images.quality import NOT_REGISTERED, SMOOTH, picture_warnings, standard_warnings
+from flyannot.images.quality import NOT_REGISTERED, SMOOTH, find_refusal, picture_warnings, standard_warnings
 from flyannot.terms.unlikeness import UNLIKE_WORDS
 from tests.images.picture_files import embryo
 from tests.small_embryos import rows_of_csv
@@ -139,6 +140,22 @@ def drawn_ellipse(rng):
     shaded = colour * (1 - rng.uniform(0, 0.0008) * (x[..., None] + 250))
     drawn = background + inside[..., None] * (shaded - background)
     return np.clip(drawn + rng.normal(0, rng.uniform(0, 5), drawn.shape), 0, 255).astype(np.uint8)
+
+
+def test_the_advice_on_a_refused_embryo_works_when_it_is_followed(shared_data):
+    axis = ExtractOptions(register="axis")
+    for image in read_images(shared_data / "flyexpress")[::20]:
+        whole = read_picture(image.path).astype(np.float32)
+        pale = 200 + (whole - 200) / 60
+        followed = {
+            "use a picture of the whole embryo": (whole[:, :220], whole),
+            "raise its contrast": (pale, (pale - 200) * 60 + 200),
+            CROP: (np.concatenate([whole, whole]), whole),
+        }
+        for advice, (refused, mended) in followed.items():
+            why_not = find_refusal(Embryo(refused).view(axis).warnings, True)
+            assert why_not and SkippedImage(why_not).fix == advice
+            assert not find_refusal(Embryo(mended).view(axis).warnings, True)
 
 
 def test_what_is_smooth_inside_is_no_embryo(shared_data, rng):

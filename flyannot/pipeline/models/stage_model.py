@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from flyannot.base.fates import CROP, SkippedImage
+from flyannot.base.fates import SkippedImage, find_advice
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.groups import normalise_features
@@ -108,7 +108,8 @@ class RatedEmbryo(Embryo):
         """
         odds, why_not = self._rating
         if odds is None:
-            raise SkippedImage(f"{_NOT_GUESSED}: {why_not}", fix=f"{CROP}, or write its stage range")
+            fix = f"{find_advice(why_not)}, or write its stage range"
+            raise SkippedImage(f"{_NOT_GUESSED}: {why_not}", fix=fix)
         return STAGE_RANGES[odds.argmax()]
 
     def stage_warnings(self, stage_range):

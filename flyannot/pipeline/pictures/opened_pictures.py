@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 from flyannot.base.errors import DataError, FlyannotError
-from flyannot.base.fates import CROP, LEFT_OUT, MISSING, NOT_READ, REFUSED, PictureFate, SkippedImage
+from flyannot.base.fates import LEFT_OUT, MISSING, NOT_READ, REFUSED, PictureFate, SkippedImage
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.dataset.folder import Image
 from flyannot.dataset.gene_rows import FILL_IN, NO_STAGE_RANGE
@@ -29,7 +29,7 @@ from flyannot.pipeline.models.stage_model import RatedEmbryo
 
 _FINDS_EMBRYO = ExtractOptions(register="axis")  # as the supplied models view pictures
 _MOVE = "put it where the table names it, or correct its name"
-_ADVICE = {REFUSED: CROP, NOT_READ: "repair the picture, or leave it out", LEFT_OUT: ""}
+_ADVICE = {NOT_READ: "repair the picture, or leave it out", LEFT_OUT: ""}
 
 
 def fate_of_error(image, error):

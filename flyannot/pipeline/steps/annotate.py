@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from flyannot.base.errors import InputError
-from flyannot.base.fates import CROP, LEFT_OUT, REFUSED, USED, WARNED, PictureFate, SkippedImage, merge_fates
+from flyannot.base.fates import LEFT_OUT, REFUSED, USED, WARNED, PictureFate, SkippedImage, merge_fates
 from flyannot.base.text import pluralise
 from flyannot.dataset.images import select_images
 from flyannot.dataset.ontology import IdColumns, read_ontology
@@ -336,7 +336,8 @@ def _annotate_features(part):
             why_not = "" if is_learned else find_refusal(columns["quality_warnings"][i], is_registered)
             if why_not:
                 image, gene, view = (columns[name][i] for name in ("image", "gene", "view"))
-                failures.append(PictureFate(image, gene, s, view, REFUSED, why_not, CROP))
+                advice = SkippedImage(why_not).fix
+                failures.append(PictureFate(image, gene, s, view, REFUSED, why_not, advice))
             else:
                 kept.append(i)
             report_item()
