@@ -13,13 +13,11 @@ import os
 import re
 import shutil
 import time
-from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from glob import escape
 from itertools import chain
-from typing import NamedTuple
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -60,6 +58,7 @@ PER_CHUNK = 4
 _GROUPS_PER_TASK = 8 * PER_CHUNK  # a task writes whole chunks
 PARTLY = 2  # in the index, for a group of which curators have given some terms only
 PAGE_BYTES = 20_000_000
+_CALL = "flyannotChunk"  # the function of the page that a script of the folder calls
 _SOURCE = re.compile(r'src="((?:image|map)-[\d-]+\.jpg)"')  # in text from a table, quotes are escaped
 
 
@@ -129,16 +128,13 @@ def write_page(path, page, groups, *, execution=None, reads=(), page_bytes=PAGE_
             staged.mkdir(parents=True)
             shared = groups, page.ids
             written = _write_all_groups(staged, shared, execution or Execution(), reads)
-            sheets = _draw_maps(written)
+            sheets = _draw_maps(staged, written)
             index = _build_index([summary for summary, *_ in written], sheets, page)
-            n_bytes = sum(len(html) for *_, html in page.sections) + sum(n for *_, n in written)
-            n_bytes += sum(sheet.n_bytes for sheet in sheets.values())
-            chunks = chain(_take_chunks(staged), sheets.values())
+            n_bytes = sum(len(html) for *_, html in page.sections) + _embedded_bytes(staged)
             if n_bytes <= page_bytes:
-                embedded = [chunk.embed() for chunk in chunks]
+                n_chunks = len(written[::PER_CHUNK]) + len(sheets)
+                embedded = [_embed_chunk(staged, number) for number in range(n_chunks)]
             else:
-                for chunk in chunks:
-                    chunk.write(staged)
                 folder = path.with_name(prefix + json_digest([page.made_from, index])[:12])
                 shutil.rmtree(folder, ignore_errors=True)
                 os.rename(staged, folder)
@@ -153,75 +149,67 @@ def write_page(path, page, groups, *, execution=None, reads=(), page_bytes=PAGE_
     return folder
 
 
-class _Chunk(NamedTuple):
-    """A piece of HTML that the page loads at once, with its images.
-
-    number : int, the index of the chunk
-    html : str, with links to the files of the images
-    images : dict from the name of each file to the data URL of its JPEG
-    """
-
-    number: int
-    html: str
-    images: dict
-
-    @property
-    def n_bytes(self):
-        """The number of bytes that the chunk takes in a page, in which its images are embedded in base64."""
-        return len(self.html.encode()) + sum(map(len, self.images.values()))
-
-    def embed(self):
-        """Return the HTML, in which links to images are replaced by data URLs."""
-        return Markup(_SOURCE.sub(lambda link: f'src="{self.images[link[1]]}"', self.html))
-
-    def write(self, folder):
-        """Write the images, and a script that passes the index and the HTML to `flyannotChunk`."""
-        for name, url in self.images.items():
-            (folder / name).write_bytes(b64decode(url.partition(",")[2]))
-        script = f"flyannotChunk({self.number}, {json.dumps(self.html, ensure_ascii=False)});\n"
-        (folder / f"chunk-{self.number}.js").write_bytes(script.encode())
-
-
-def _write_groups(folder, shared, numbers):
-    """Write the chunks of consecutive groups to one file, in a worker.
+def _write_chunk(folder, number, html, images):
+    """Write a piece of HTML that the page loads at once: its images, and a script that passes it to the page.
 
     Parameters
     ----------
-    folder : Path of the folder of these files
+    folder : Path
+    number : int, the index of the chunk
+    html : str, with links to the files of the images
+    images : dict from the name of each file to its JPEG bytes
+    """
+    for name, jpeg in images.items():
+        (folder / name).write_bytes(jpeg)
+    text = f"{_CALL}({number}, {json.dumps(html, ensure_ascii=False)});\n"
+    _chunk_path(folder, number).write_text(text, "utf-8", newline="")
+
+
+def _embed_chunk(folder, number):
+    """Return the HTML of a chunk in a folder; links to its images are replaced by data URLs."""
+    call = _chunk_path(folder, number).read_text("utf-8")
+    html = json.loads(call.partition(", ")[2].removesuffix(");\n"))
+    return Markup(_SOURCE.sub(lambda link: f'src="{to_data_url((folder / link[1]).read_bytes())}"', html))
+
+
+def _chunk_path(folder, number):
+    """Return the path of the script of a chunk."""
+    return folder / f"chunk-{number}.js"
+
+
+def _embedded_bytes(folder):
+    """Return how many bytes the chunks of a folder take in a page, in which images are embedded in base64."""
+    return sum(path.stat().st_size * (4 if path.suffix == ".jpg" else 3) // 3 for path in folder.iterdir())
+
+
+def _write_groups(folder, shared, numbers):
+    """Write the chunks of consecutive groups, in a worker.
+
+    Parameters
+    ----------
+    folder : Path
     shared : SharedValue of the groups and the TermIds
     numbers : range of the indices of the groups; it begins with the first group of a chunk
 
     Returns
     -------
-    list of (summary, place, thumbnail, n_bytes) of each group, as `_summarise`, GroupEntry and `_draw_images`
-    have them. The last group of a chunk has the n_bytes of the chunk, the others have 0.
+    list of (summary, place, thumbnail) of each group, as `_summarise`, GroupEntry and `_draw_images` have
+    them
     """
     groups, ids = shared.value
     entries = map(groups.__getitem__, numbers)
     written = []
-    chunks = []
     for number, (entry, outlines, thumbnail) in zip(numbers, map_ordered(_draw_images, entries)):
         if number % PER_CHUNK == 0:
             html, images = [], {}
         names = [f"image-{number:06d}-{i}.jpg" if one.shown else "" for i, one in enumerate(entry.images)]
-        images |= {name: to_data_url(one.shown.jpeg) for name, one in zip(names, entry.images) if name}
+        images |= {name: one.shown.jpeg for name, one in zip(names, entry.images) if name}
         html.append(_render_group(entry, list(zip(entry.images, names, outlines)), ids))
-        n_bytes = 0
         if len(html) == PER_CHUNK or number == numbers[-1]:
-            chunks.append(_Chunk(number // PER_CHUNK, "".join(html), images))
-            n_bytes = chunks[-1].n_bytes
-        written.append((_summarise(entry), entry.place, thumbnail, n_bytes))
+            _write_chunk(folder, number // PER_CHUNK, "".join(html), images)
+        written.append((_summarise(entry), entry.place, thumbnail))
         report_item()
-    (folder / f"chunks-{numbers[0]:09d}").write_text(json.dumps(chunks))
     return written
-
-
-def _take_chunks(folder):
-    """Yield all chunks that `_write_groups` wrote to a folder, in order, and remove their files."""
-    for path in sorted(folder.iterdir()):
-        chunks = json.loads(path.read_bytes())
-        path.unlink()
-        yield from (_Chunk(*chunk) for chunk in chunks)
 
 
 def _draw_images(entry):
@@ -323,13 +311,13 @@ def _write_all_groups(folder, shared, execution, reads):
     return list(chain.from_iterable(written))
 
 
-def _draw_maps(written):
-    """Draw the map of patterns of each stage range as a chunk, after the chunks of groups.
+def _draw_maps(folder, written):
+    """Draw the map of patterns of each stage range as a chunk in a folder, after the chunks of groups.
 
-    `written` is as `_write_all_groups` returns. Returns a dict from stage range to the chunk.
+    `written` is as `_write_all_groups` returns. Returns a dict from stage range to the index of the chunk.
     """
     placed: dict = {}
-    for number, (summary, place, thumbnail, _) in enumerate(written):
+    for number, (summary, place, thumbnail) in enumerate(written):
         if place is not None:
             placed.setdefault(STAGE_RANGES[summary["stage"]], []).append((number, place, thumbnail))
     sheets = {}
@@ -337,7 +325,8 @@ def _draw_maps(written):
         name = f"map-{stage_range}.jpg"
         sheet, places = draw_map(*zip(*entries))
         html = render("patterns_sheet.html", source=name, places=places)
-        sheets[stage_range] = _Chunk(number, html, {name: to_data_url(sheet)})
+        _write_chunk(folder, number, html, {name: sheet})
+        sheets[stage_range] = number
     return sheets
 
 
@@ -362,7 +351,7 @@ def _build_index(groups, sheets, page):
         "terms": list(terms),
         "perChunk": PER_CHUNK,
         "folder": "",
-        "maps": {s: sheet.number for s, sheet in sheets.items()},
+        "maps": sheets,
         "notAnatomy": NOT_ANATOMY,
         "cells": [STANDARD_PX[0] // CELL_PX, STANDARD_PX[1] // CELL_PX],
         "ids": {key: link[0] for key, link in page.ids.terms.items()},

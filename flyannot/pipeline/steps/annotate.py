@@ -10,7 +10,16 @@ from typing import ClassVar
 import numpy as np
 
 from flyannot.base.errors import InputError
-from flyannot.base.fates import LEFT_OUT, REFUSED, USED, WARNED, PictureFate, SkippedImage, merge_fates
+from flyannot.base.fates import (
+    LEFT_OUT,
+    REFUSED,
+    USED,
+    WARNED,
+    PictureFate,
+    SkippedImage,
+    find_advice,
+    merge_fates,
+)
 from flyannot.base.text import pluralise
 from flyannot.dataset.images import select_images
 from flyannot.dataset.ontology import IdColumns, read_ontology
@@ -336,7 +345,7 @@ def _annotate_features(part):
             why_not = "" if is_learned else find_refusal(columns["quality_warnings"][i], is_registered)
             if why_not:
                 image, gene, view = (columns[name][i] for name in ("image", "gene", "view"))
-                advice = SkippedImage(why_not).fix
+                advice = find_advice(why_not)
                 failures.append(PictureFate(image, gene, s, view, REFUSED, why_not, advice))
             else:
                 kept.append(i)
