@@ -113,14 +113,17 @@ class Executor(AbstractContextManager):
 
     def _results(self, work, tasks, name, tell, folder, reads, n_items):
         """Yield (index, result) of every task as they end."""
-        if self.scheduler is not None and tasks:
+        if not tasks:
+            return
+        if self.scheduler is not None:
             if self._engine is None:
                 from flyannot.jobs.dask_cluster import DaskCluster
 
                 self._engine = DaskCluster(self.scheduler)
             yield from self._engine.results(work, tasks, name, tell, folder, reads)
             return
-        pace = _Pace(sum(map(n_items, tasks))) if n_items and self.jobs > 1 else None
+        n_there = self._engine.n_workers + 1 if self._engine else 1
+        pace = _Pace(sum(map(n_items, tasks)), n_there) if n_items and self.jobs > 1 else None
         for i, task in enumerate(tasks):
             if n_processes := self._n_processes(len(tasks) - i, pace):
                 self._engine = self._engine or LocalProcesses()
@@ -192,10 +195,12 @@ class _Pace:
     """An estimate of how long the remaining items take, from the items that have ended.
 
     n_left : int, the number of all items
+    n_there : int, the number of processes that have started, this one included
     """
 
-    def __init__(self, n_left):
+    def __init__(self, n_left, n_there):
         self._n_left = n_left
+        self._n_there = n_there
         self._n_done = 0
         self._warm: tuple | None = None
 
@@ -211,8 +216,8 @@ class _Pace:
 
         0 if its threads alone are as quick.
 
-        Several processes must be quicker by a fifth, since these are estimates. Each must have at least as
-        much work as its start costs.
+        Several processes must be quicker by a fifth, since these are estimates. Each that has to start must
+        have at least as much work as its start costs.
 
         most : int, the largest number of processes
         """
@@ -222,8 +227,11 @@ class _Pace:
         left = self._n_left / (self._n_done - n)
         wall_left = left * (time.perf_counter() - wall)
         processor_left = left * (time.process_time() - processor)
-        n = min(most, int(processor_left / _START_S))
-        return n if n > 1 and (processor_left + (n - 1) * _START_S) / n < 0.8 * wall_left else 0
+        started = min(most, max(1, int(processor_left / _START_S)))
+        seconds = {started: (processor_left + (started - 1) * _START_S) / started}
+        seconds[self._n_there] = processor_left / self._n_there
+        n = min(seconds, key=seconds.__getitem__)
+        return n if n > 1 and seconds[n] < 0.8 * wall_left else 0
 
 
 class LocalProcesses:
@@ -232,10 +240,12 @@ class LocalProcesses:
     They are spawned, since a fork after compiled threads is killed. A worker reports which task it begins, so
     that the tasks that ran when a worker was killed are known. Each of these is tried once more, one at a
     time, so that a task that kills its worker again is identified.
+
+    n_workers : int, the number of processes
     """
 
     def __init__(self):
-        self._n_workers = 0
+        self.n_workers = 0
         self._begun: set = set()
         self._pipes: tuple = ()
         self._pool: Any = None
@@ -258,10 +268,10 @@ class LocalProcesses:
         """
         left = list(range(len(tasks)))
         kills: Counter = Counter()
-        here = here if self._n_workers < n_workers else None
+        here = here if self.n_workers < n_workers else None
         n_workers -= here is not None
         while left:
-            if self._pool is None or self._n_workers < min(n_workers, len(left)):
+            if self._pool is None or self.n_workers < min(n_workers, len(left)):
                 self.close()
                 self._start(min(n_workers, len(left)))
             try:
@@ -303,7 +313,7 @@ class LocalProcesses:
         # Each worker has one thread. The parent explains a crash, so loky prints no report of it.
         crash_report = os.environ.get("PYTHONFAULTHANDLER", "")
         environment = dict.fromkeys(THREAD_VARIABLES, "1") | {"PYTHONFAULTHANDLER": crash_report}
-        self._n_workers = n_workers
+        self.n_workers = n_workers
         self._begun = set()
         self._events, worker_events = multiprocessing.Pipe(duplex=False)
         worker_life, life = multiprocessing.Pipe(duplex=False)
@@ -337,11 +347,11 @@ class LocalProcesses:
                         running[self._pool.submit(_run_in_worker, i, work, tasks[i])] = i
 
         while waiting or running:
-            hand_out(self._n_workers)  # this process takes a task before workers get their second
+            hand_out(self.n_workers)  # this process takes a task before workers get their second
             own = next((i for i in waiting if here and not kills[i]), None)
             if own is not None:
                 waiting.remove(own)
-            hand_out(2 * self._n_workers)
+            hand_out(2 * self.n_workers)
             if own is not None:
                 yield own, here(tasks[own])
             done, _ = wait(running, _LISTENS_EVERY_S if own is None else 0, return_when=FIRST_COMPLETED)

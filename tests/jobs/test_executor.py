@@ -197,7 +197,7 @@ def test_no_more_tasks_are_handed_out_than_memory_is_for_however_long_they_take(
 
     monkeypatch.setattr(executor, "_LISTENS_EVERY_S", 0.001)
     slow, processes = Slow(), executor.LocalProcesses()
-    processes._n_workers, processes._pool, processes._listen = 2, slow, slow.listen
+    processes.n_workers, processes._pool, processes._listen = 2, slow, slow.listen
     found = dict(processes._run(None, list("abcdefgh"), list(range(8)), Counter(), None, None))
     assert found == dict(enumerate("abcdefgh")) and slow.most == 4
 
@@ -222,6 +222,15 @@ def test_this_process_begins_on_its_threads_and_others_join_it_once_they_pay(mon
         assert told[-1] == sum(map(len, tasks))
         assert [process == os.getpid() for process, _, _ in done] == [one == "1" for one in here]
         assert (len(set(done[0][2])) > 1) == (jobs > 1)
+
+
+def test_processes_that_are_there_help_without_the_price_of_a_start(monkeypatch):
+    tasks = [list(range(i, i + 12)) for i in range(4)]
+    with Executor(3) as executor_of_three:
+        for start_s in (1e-9, 1e6):
+            monkeypatch.setattr(executor, "_START_S", start_s)
+            done = executor_of_three.run_all(square_in_order, tasks, n_items=len)
+            assert [process == os.getpid() for process, *_ in done] == [True, False, False, True]
 
 
 def test_what_fails_on_a_thread_arrives_and_nothing_is_begun_after_it():
