@@ -89,6 +89,10 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
         change()
         assert why in flyannot("run C --step annotate", C=results / "run.toml", code=code).err
         assert not list(results.glob(".predictions.h5.parts")), "it is refused before predictions are made"
+    trace = results / "dictionary.trace.csv"
+    trace.write_text("mine\n")
+    for line in ("run C --dry-run", "run C"):
+        assert f"the table {trace} would be replaced" in flyannot(line, C=config, code=2).err
 
 
 @pytest.mark.parametrize("few", [False, True])

@@ -52,6 +52,12 @@ def test_the_snakefile_has_the_steps_of_the_run_and_what_they_read(flyannot, pla
     assert "[run]" not in (results / "run.toml").read_text(), "nothing of how the steps are carried out"
 
 
+def test_a_workflow_names_the_steps_that_it_lacks(flyannot, place):
+    assert "left out" not in flyannot("workflow c.toml -o w", code=0).err
+    (place / "embryos" / "annotations.csv").unlink()
+    assert "left out: train, evaluate" in flyannot("workflow c.toml -o w --force", code=0).err
+
+
 def test_other_options_are_other_parameters_of_their_step_alone(flyannot, place):
     digests = []
     for more in ("", " --set pool.grid=2x2 --force"):
