@@ -52,7 +52,7 @@ def _fit_propagation(encoder, X, Y, rng):
 
 def _siso_encoder(A, rng):
     """SISO over labelled rows, which are written in a basis of their own span if that is shorter."""
-    basis = CholeskyBasis.from_products(inner_products(A)) if len(A) < A.shape[1] else None
+    basis = CholeskyBasis.from_inner_products(inner_products(A)) if len(A) < A.shape[1] else None
 
     def encode(queries, A):
         if basis is not None:

@@ -20,7 +20,7 @@ COMMANDS: dict = {
         "synthesize": ("synthesize", "Make synthetic embryos with known terms, to try flyannot."),
         "info": ("info", "Show versions, processor, folders and optional packages."),
     },
-    "Steps": {},  # filled by `build_command_table`
+    "Steps": {},  # filled by `list_commands_by_heading`
     "Look": {
         "report": ("report", "Write a page that shows a run in a browser."),
         "explain": ("explain", "Show which patches of an image support or oppose a term."),
@@ -42,7 +42,7 @@ COMMANDS: dict = {
 }
 
 
-def build_command_table():
+def list_commands_by_heading():
     """Return COMMANDS with the commands of all steps added under the heading "Steps".
 
     The result is a dict: heading of the help page -> name of a command -> (location, description).
@@ -57,7 +57,7 @@ def build_command_table():
 
 
 @click.group(
-    cls=LazyGroup, table=build_command_table, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=LazyGroup, table=list_commands_by_heading, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(__version__, prog_name="flyannot")
 def group():

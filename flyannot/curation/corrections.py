@@ -408,7 +408,7 @@ def apply_corrections(annotations, corrections, table, known=()):
         key = tuple(gene_and_stage)
         has = term in before.get(key, ())
         day = days.get((*key, term) if has else key, "")
-        kind = _classify_change(settled, day, is_new=key not in before, has=has)
+        kind = _classify_correction(settled, day, gene_is_new=key not in before, table_has_term=has)
         changes[kind].append(correction)
         changes["overruled"] += settled.overruled
         if kind == "older":
@@ -456,25 +456,26 @@ def _latest_days(dates, table):
     return days
 
 
-def _classify_change(settled, day, *, is_new, has):
-    """Return the kind of a change, as `apply_corrections` names it.
+def _classify_correction(settled, table_day, *, gene_is_new, table_has_term):
+    """Return what a correction does to the table of annotations, in the words of `apply_corrections`.
 
     Parameters
     ----------
     settled : Consensus on a term of a gene
-    day : the day on which the table gave the gene the term or, if it did not, the last other term; or ""
-    is_new : whether the gene has no row in the stage range
-    has : whether the table gives the gene the term
+    table_day : the day on which the table gave the gene the term or, if it did not, the last other term; or
+        ""
+    gene_is_new : whether the table has no row of the gene in the stage range
+    table_has_term : whether the table gives the gene the term
     """
     verdict = settled.correction.verdict
-    says_otherwise = not is_new and verdict == (REJECT if has else ACCEPT)
-    if says_otherwise and day > settled.correction.date[:10]:
+    says_otherwise = not gene_is_new and verdict == (REJECT if table_has_term else ACCEPT)
+    if says_otherwise and table_day > settled.correction.date[:10]:
         return "older"
     if verdict == UNSURE:
         return "contested" if settled.is_contested else "unsure"
-    if not is_new and not says_otherwise:
+    if not gene_is_new and not says_otherwise:
         return "confirmed"
-    return "added" if verdict == ACCEPT else "denied" if is_new else "removed"
+    return "added" if verdict == ACCEPT else "denied" if gene_is_new else "removed"
 
 
 def _gene_id(annotations, correction, table):

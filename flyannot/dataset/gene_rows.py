@@ -182,7 +182,7 @@ class _RowCheck:
         return self._stage_ranges[text]
 
     def warn(self):
-        """Log what the user should know of the rows."""
+        """Log which cells were taken as empty, and how stage ranges and dates were read."""
         table = self._table
         warn_about(table, self._emptied, "cell is taken as empty", "cells are taken as empty")
         if self._unknown_stage and any(map(is_unknown, self._stage_ranges)):

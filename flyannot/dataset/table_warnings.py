@@ -198,7 +198,7 @@ def warn_about_ids(table, line_of_id, ontology=None):
     warn_about(table, shown, "id of a term is wrong", "ids of terms are wrong")
 
 
-def is_mangled(name):
+def is_changed_by_spreadsheet(name):
     """Return True if a name is a date or number that a spreadsheet makes of names such as Sep1 or 2E5."""
     if name in _LIKE_DATES or not any(map(str.isdigit, name)):
         return False
@@ -211,7 +211,9 @@ def warn_of_mangled_names(table, column, line_of_name):
 
     table : Path; column : name of the column; line_of_name : dict, name -> line
     """
-    shown = [f'"{name}" (line {line})' for name, line in line_of_name.items() if is_mangled(name)]
+    shown = [
+        f'"{name}" (line {line})' for name, line in line_of_name.items() if is_changed_by_spreadsheet(name)
+    ]
     what = "that a spreadsheet made of the name"
     one = f"{column} is a date or number {what}"
     many = f"{column}s are dates or numbers {what}"

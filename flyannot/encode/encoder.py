@@ -166,12 +166,12 @@ class PatchTransform:
             If the function changed more than it may, or its result cannot be pooled.
         """
         changed = self.function(deepcopy(described), options=self.options)
-        if fault := self._find_fault(described, changed):
+        if fault := self._describe_fault(described, changed):
             fix = f"correct its function, or what the step {self.name} says that it changes: CONTRIBUTING.md"
             raise FlyannotError(f"the step {self.name} returned {fault}", fix=fix)
         return replace(changed, n_candidates=described.n_candidates)
 
-    def _find_fault(self, before, after):
+    def _describe_fault(self, before, after):
         """Return in words what is wrong with the result of the function, or ""."""
         if not isinstance(after, DescribedPatches):
             return f"{type(after).__name__}, not DescribedPatches"

@@ -107,8 +107,8 @@ def order_farthest_first(directions, begun=()):
     Returns
     -------
     order : list of (number, distance) of the others
-        The distance is 1 - cosine to the nearest pattern before, from 0 to 2, and never rises.  It is 2 for
-        the first of all.
+        The distance is 1 - cosine to the nearest pattern before, from 0 to 2, and never rises. It is 2 for
+        the first pattern of all.
 
     Source
     ------

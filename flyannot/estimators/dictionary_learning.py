@@ -160,7 +160,7 @@ class DictionaryLearning(BaseSparseCoder):
         return self._store_result(D.astype(X.dtype), state, rng, n_iter=self.trace_[-1].epoch)
 
     def _learn_data_parallel(self, X, rng):
-        """Learn in rounds, in each of which threads learn from their parts of the samples.
+        """Learn in rounds: each thread learns from its part of the samples, then the results are merged.
 
         Parameters
         ----------

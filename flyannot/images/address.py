@@ -118,7 +118,10 @@ class PlaneType(OptionType):
     words = f"an axis ({', '.join(AXES)}), an equals sign, and a number from 1 or a name, such as z=5"
 
     def parse(self, value):
-        """Return the axis in full and the chosen number or name, such as z=5."""
+        """Return AXIS=PLANE with the full name of the axis: channel=DAPI from "c = DAPI".
+
+        PLANE is a number or a name. Raises ValueError if the text has another form.
+        """
         axis, _, chosen = value.partition("=") if isinstance(value, str) else ("", "", "")
         axis = axis.strip().lower()
         axis = _SHORT.get(axis, axis)

@@ -222,7 +222,10 @@ class Embryo:
 
     @cached_property
     def unevenness(self):
-        """The `measure_unevenness` of the embryo; nan if the picture is grey, or no embryo is found."""
+        """How uneven the tissue of the embryo is, as `measure_unevenness` returns.
+
+        nan if the picture is grey, or no embryo is found.
+        """
         pose = self._pose[0] if self._picture.ndim == 3 else None
         return measure_unevenness(self._frame("own", pose, False)) if pose else float("nan")
 

@@ -98,7 +98,7 @@ def find_embryos(picture):
     candidates = []
     for k in _reading_order([pose for _, pose, _ in things]):
         mask, pose, has_shape = things[k]
-        why_not = _rejection(pose, has_shape, mask, mask.sum() / usual)
+        why_not = _rejection_reason(pose, has_shape, mask, mask.sum() / usual)
         candidates.append(EmbryoCandidate(_place(pose, mask, picture), why_not, mask))
     return [_reject_touching(picture, candidate, candidates) for candidate in candidates]
 
@@ -167,7 +167,7 @@ def _place(pose, mask, picture):
     return EmbryoBox(*first.tolist(), *(last - first).tolist(), *exact)
 
 
-def _rejection(pose, has_shape, mask, part):
+def _rejection_reason(pose, has_shape, mask, part):
     """Return the reason why a mask is not an embryo that can be used, or "".
 
     Parameters

@@ -44,7 +44,7 @@ def read_shown(stored, stage_range, row):
     """
     shown = read_picture_row(stored, stage_range, row)
     try:
-        _require_own_jpeg(shown.jpeg)
+        _require_flyannot_jpeg(shown.jpeg)
         if not shown.outline.any():
             raise unreadable_image_error(_STORED, "its outline has no pixels")
     except UnusableImage as error:
@@ -54,7 +54,7 @@ def read_shown(stored, stage_range, row):
     return shown
 
 
-def _require_own_jpeg(content):
+def _require_flyannot_jpeg(content):
     """Raise UnusableImage unless bytes are built as `encode_jpeg` builds a JPEG of the standard size.
 
     The pixels are not decoded, which would take most of a report's time: the digest of the file covers them.

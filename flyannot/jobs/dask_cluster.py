@@ -148,9 +148,10 @@ async def _greet(address):
 
 @contextmanager
 def _create_mark(folder):
-    """Create a file in a folder while the run lasts: a context manager that yields its path, or None.
+    """Create an empty file in a folder, and remove it at the end: a context manager that yields its path.
 
-    A worker that does not see the file sees other files than this process.
+    A worker on another machine that does not find the file does not share the folder with this process.
+    Yields None if `folder` is None.
     """
     if folder is None:
         yield None

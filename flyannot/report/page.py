@@ -258,7 +258,7 @@ def _render_evidence(*values):
 
 
 def build_review(run):
-    """Build the ReviewSettings of a `Run`; a curator may add the terms of BDGP and of the run."""
+    """Build the ReviewSettings of a `Run`. Its vocabulary is all terms of BDGP and of the run."""
     used = {(s, term) for term, stage_ranges in bdgp_vocabulary().items() for s in stage_ranges} | run.terms
     vocabulary = {term: [] for term in sorted({*bdgp_terms(), *(term for _, term in used)})}
     for s, term in sorted(used, key=lambda one: STAGE_RANGES.index(one[0])):

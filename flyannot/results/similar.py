@@ -353,7 +353,11 @@ def _read_embryo(text, extract):
 
 
 def _refuse_unclear_stage_range(text, index, stage_ranges):
-    """Raise an InputError unless a new picture can be encoded for the stage ranges that are searched."""
+    """Raise an InputError unless a new picture can be encoded like the images that are searched.
+
+    text : the picture as the user named it; index : SimilarityIndex; stage_ranges : those that are searched;
+        empty if the user named none
+    """
     present = list(index.groups)
     missing = [s for s in stage_ranges if s not in present]
     if missing or (not stage_ranges and len(present) > 1):

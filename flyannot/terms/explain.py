@@ -53,9 +53,10 @@ class Explanation:
 
     @property
     def sums(self):
-        """The sum of the positive contributions, minus the sum of the negative ones, and the rest.
+        """Three floats: plus, minus and rest, with which plus - minus + rest is the decision value.
 
-        With these three floats, plus - minus + rest is the decision value.
+        plus is the sum of the positive contributions, minus the sum of the sizes of the negative ones. rest
+        is what comes from no patch.
         """
         plus = self.contribution[self.contribution > 0].sum()
         minus = -self.contribution[self.contribution < 0].sum()

@@ -80,7 +80,7 @@ class CholeskyBasis:
     pivots: np.ndarray
 
     @classmethod
-    def from_products(cls, K):
+    def from_inner_products(cls, K):
         """Compute the basis from the inner products of the rows.
 
         A row that depends linearly on others adds no dimension.

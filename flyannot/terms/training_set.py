@@ -118,7 +118,7 @@ def _own_basis(features, groups, options, n_threads):
     lengths = np.where((lengths > 0) & (options.normalisation == "l2"), lengths, 1.0)
     K /= lengths
     K /= lengths[:, None]
-    return CholeskyBasis.from_products(K), lengths
+    return CholeskyBasis.from_inner_products(K), lengths
 
 
 def _in_features(scorer, *, features, groups, scheme, basis, lengths):

@@ -17,7 +17,7 @@ import markdown
 import pytest
 
 from flyannot import __version__
-from flyannot.cli import build_command_table, group
+from flyannot.cli import group, list_commands_by_heading
 from tests.command_lines import commands_below, contexts_of, example_of
 from tests.conftest import ROOT
 from tests.processes import CLI
@@ -87,7 +87,7 @@ def test_the_help_of_a_group_lists_its_commands(flyannot):
     purposes = [" ".join(one.help.partition("\n\n")[0].split()) for one in importers]
     assert importers and all(purpose in listed for purpose in purposes)
     said = flyannot("--help")
-    listed = [item for commands in build_command_table().values() for item in commands.items()]
+    listed = [item for commands in list_commands_by_heading().values() for item in commands.items()]
     for name, (_, short) in listed:
         assert name in said.out and short.split()[0] in said.out
     assert flyannot("--version").out == f"flyannot, version {__version__}\n"

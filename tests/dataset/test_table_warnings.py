@@ -154,8 +154,8 @@ NAMES = [
 
 
 def test_names_that_a_spreadsheet_made_are_known():
-    assert [name for name in MADE_OF_NAMES if not table_warnings.is_mangled(name)] == []
-    assert [name for name in NAMES if table_warnings.is_mangled(name)] == []
+    assert [name for name in MADE_OF_NAMES if not table_warnings.is_changed_by_spreadsheet(name)] == []
+    assert [name for name in NAMES if table_warnings.is_changed_by_spreadsheet(name)] == []
 
 
 def test_no_real_gene_or_term_is_taken_for_one_that_a_spreadsheet_made(shared_data):
@@ -167,7 +167,7 @@ def test_no_real_gene_or_term_is_taken_for_one_that_a_spreadsheet_made(shared_da
     ontology = read_ontology(*sorted(shared_data.glob("ontology/*.obo.gz")))
     terms = {entry.name for entry in ontology.entries.values()} | table_warnings.bdgp_terms()
     assert len(genes) > 5000 and len(terms) > 5000
-    assert [name for name in genes | terms if table_warnings.is_mangled(name)] == []
+    assert [name for name in genes | terms if table_warnings.is_changed_by_spreadsheet(name)] == []
     assert [gene for gene in genes if is_unknown(gene, "gene")] == []
     assert [term for term in terms if is_unknown(term, "term")] == []
 

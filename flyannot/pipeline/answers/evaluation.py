@@ -44,10 +44,11 @@ def compare_files(first, second):
 
 
 def describe_curation_effect(before, now):
-    """Return sentences on how a change of the curated terms changed the scores.
+    """Return sentences on how the scores changed since curators changed the terms of some genes.
 
-    The mean AUCs that are compared are over the terms that were evaluated both times, on the same groups, by
-    the present curated terms. A plain mean would change because other terms are evaluated.
+    Both mean AUCs are over the terms that were evaluated before and now, on the groups that were evaluated
+    both times, and judged by the present terms. Means over all terms could differ only because other terms
+    are evaluated.
 
     Parameters
     ----------

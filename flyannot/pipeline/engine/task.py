@@ -341,9 +341,10 @@ def locked_output(out, inputs=(), *, force=False, is_annotations=False):
 
 
 def write_text_output(out, text, inputs=(), **how):
-    """Write a text file that belongs to no task.
+    """Write a text file that no step makes, such as a table that a command prints to a file.
 
-    If the file exists with the same text, it is not an error. The parameters are as in `locked_output`.
+    out : Path; text : str, its new text. A file that has this text already is left as it is. The other
+        parameters are as in `locked_output`.
     """
     write_text_outputs({out: text}, inputs, **how)
 

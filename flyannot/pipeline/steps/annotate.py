@@ -180,7 +180,10 @@ def _write_beside(out, ids):
 
 
 class AnnotationTask(PicturesTask):
-    """A `PicturesTask` that keeps the predictions of an earlier command if images were only added since."""
+    """A `PicturesTask` that predicts terms.
+
+    If images were only added since an earlier command, the terms of the others are kept as they are.
+    """
 
     def is_grown(self):
         return self._earlier is not None

@@ -347,7 +347,7 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
     if n == 0:
         copy(s.q, q0, len(s.q))
         return problem.lam + slack, slack - slack
-    unit, offset, error = _round_code(atoms, z, n, problem.scales, s)
+    unit, offset, error = _quantise_code(atoms, z, n, problem.scales, s)
     error += slack
     if error <= COARSE * problem.lam:
         subtract_weighted_rows(s.q, q0, unit, problem.bytes_, atoms, s.high, s.low, n, offset)
@@ -360,7 +360,7 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
 
 
 @inlined()
-def _round_code(atoms, z, n, scales, s):
+def _quantise_code(atoms, z, n, scales, s):
     """Round the code, times the scale of each atom, to two digits in signed bytes.
 
     Parameters
