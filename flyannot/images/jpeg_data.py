@@ -11,7 +11,7 @@ import zlib
 
 import numpy as np
 
-from flyannot.images.unreadable import unreadable_image_error
+from flyannot.images.unreadable import unknown_pixel_type_error, unreadable_image_error
 
 JPEG_SIGNATURE = b"\xff\xd8\xff"
 END_OF_JPEG = b"\xff\xd9"
@@ -19,15 +19,17 @@ MAX_SCAN_PIXELS = 240_000_000  # pixels times scans of a JPEG
 USUAL_SCANS = 12  # a progressive JPEG has about ten scans
 _MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]")  # others stand alone, or are pixels or padding
 _RESTART = re.compile(rb"\xff[\xd0-\xd7]")
-_PROGRESSIVE = 0xC2
-_FRAMES = 0xC0, 0xC1, _PROGRESSIVE  # markers of a picture with Huffman codes
+_BY_BLOCKS = 0xC0, 0xC1  # markers of a picture of which each scan has whole blocks
+_LOSSLESS = 0xC3
+_FRAMES = *_BY_BLOCKS, 0xC2, _LOSSLESS  # markers of a picture with Huffman codes
 SCAN = 0xDA
 _INTERVAL = 0xDD  # of restarts
 _ENDS = 0xD8, 0xD9  # the start of another picture, and the end
 _BLOCK_PX = 8
+_MOST_PX = 65_500  # on a side
 _FILLER = b"\xb5\x4a\xd2\x69" * 16  # any bits, where libjpeg takes 0
 _STRIP_ROWS = 256
-_TAIL_BYTES = 100  # of which a part must matter, in the last scan of a picture
+_TAIL_BYTES = 16  # of which a part must matter, in the last scan of a picture
 
 
 def find_markers(content):
@@ -66,7 +68,8 @@ def require_whole_jpeg(path, content, markers):
 
     A picture with one scan is decoded again, at an eighth, as if it were two rows of blocks higher.  If its
     pixels are complete, the decoder meets their end in the first block that is too many.  All other blocks
-    are grey.  Other pictures are decoded with more bits behind them, and with fewer.
+    are grey, and if the last byte is left out, all are.  Of a picture with restarts, this is its last part.
+    Other pictures are decoded with more bits behind them, and with fewer.
 
     Parameters
     ----------
@@ -75,7 +78,9 @@ def require_whole_jpeg(path, content, markers):
     markers : list of what `find_markers` yields
     """
     frames = [(marker, place) for marker, place in markers if marker in _FRAMES]
-    if len(frames) == 1 and not _is_whole(content, *frames[0], markers):
+    if not frames:  # arithmetic codes do not show where they end
+        raise unknown_pixel_type_error(path, "a JPEG with arithmetic codes")
+    if not _is_whole(content, *frames[0], markers):
         fault = "the pixels of the JPEG end too early, or other bytes follow them"
         raise unreadable_image_error(path, f"damaged or cut short ({fault})")
 
@@ -91,43 +96,50 @@ def _is_whole(content, kind, frame, markers):
     for place in scans:
         about = content[place + 5 : place + 8 + 2 * content[place + 4]]  # parts, range of coefficients, bits
         missing_bits[list(about[:-3:2]), about[-3] : about[-2] + 1] = about[-1] & 15
-    if missing_bits[list(content[frame + 10 : frame + 10 + 3 * n_parts : 3])].any():
+    if kind != _LOSSLESS and missing_bits[list(content[frame + 10 : frame + 10 + 3 * n_parts : 3])].any():
         return False
-    has_end = markers[-1][0] in _ENDS
-    pixels = content[: markers[-1][1]] if has_end else content.rstrip(b"\xff")
-    if len(scans) == 1 and kind != _PROGRESSIVE:
+    pixels = end_jpeg(content, markers).removesuffix(END_OF_JPEG).rstrip(b"\xff")
+    if len(scans) == 1 and kind in _BY_BLOCKS:
         sampling = content[frame + 11 : frame + 11 + 3 * n_parts : 3] if n_parts > 1 else b"\x11"
         unit = max(size & 15 for size in sampling), max(size >> 4 for size in sampling)  # blocks of one step
-        at = dict(markers).get(_INTERVAL, 0)  # the last one counts
+        sides = (int.from_bytes(content[frame + k : frame + k + 2], "big") for k in (5, 7))
+        shape = [-(-side // (_BLOCK_PX * n)) for side, n in zip(sides, unit)]
+        coded = pixels
+        at = {marker: place for marker, place in markers if place < scans[0]}.get(_INTERVAL, 0)
         if at and (interval := int.from_bytes(content[at + 4 : at + 6], "big")):
-            n_units = math.prod(_count_units(content, frame, unit))
-            if len(_RESTART.findall(pixels, scans[0])) != -(-n_units // interval) - 1:
+            start = scans[0] + 2 + int.from_bytes(content[scans[0] + 2 : scans[0] + 4], "big")
+            n_restarts = -(-math.prod(shape) // interval) - 1
+            *before, last = _RESTART.split(pixels[start:])
+            if len(before) != n_restarts:
                 return False
-        is_grey = _find_grey_blocks(pixels, frame, unit)
-        if not is_grey[1:].all() or not has_end and not _find_grey_blocks(pixels[:-1], frame, unit).all():
+            n_units = math.prod(shape) - n_restarts * interval
+            if n_units < _MOST_PX // (_BLOCK_PX * unit[1]):  # the last part, as a picture of its own
+                shape = [1, n_units]
+                coded = content[: at + 4] + bytes(2) + content[at + 6 : start] + last
+        is_grey = _find_grey_blocks(coded, frame, unit, shape)
+        if not is_grey[1:].all() or not _find_grey_blocks(coded[:-1], frame, unit, shape).all():
             return False
         if not is_grey[0]:
             return True
-    n_last = len(pixels) - scans[-1]
     shown = _digest(pixels)
-    is_needed = n_last < 2 * _TAIL_BYTES or _digest(pixels[:-_TAIL_BYTES]) != shown
+    behind = _FILLER if kind == _LOSSLESS else b""  # white may end in zeros, as the decoder fills in
+    is_short = len(pixels) < scans[-1] + 2 * _TAIL_BYTES
+    is_needed = is_short or _digest(pixels[:-_TAIL_BYTES] + behind) != shown
     return is_needed and _digest(pixels + _FILLER) == shown
 
 
-def _count_units(content, frame, unit):
-    """Return the numbers of rows and of columns of units in a JPEG; arguments as `_find_grey_blocks`."""
-    sides = (int.from_bytes(content[frame + k : frame + k + 2], "big") for k in (5, 7))
-    return [-(-side // (_BLOCK_PX * n)) for side, n in zip(sides, unit)]
-
-
-def _find_grey_blocks(pixels, frame, unit):
+def _find_grey_blocks(coded, frame, unit, shape):
     """Return which units of blocks are grey in two rows of them below a JPEG with one scan.
 
-    pixels : bytes of the JPEG without its end; frame : place of its size; unit : rows and columns of blocks
+    Parameters
+    ----------
+    coded : bytes of the JPEG without its end
+    frame : place of its size
+    unit : rows and columns of blocks in a unit
+    shape : rows and columns of units in the JPEG
     """
-    n_rows, n_columns = _count_units(pixels, frame, unit)
-    size = struct.pack(">HH", (n_rows + 2) * _BLOCK_PX * unit[0], n_columns * _BLOCK_PX * unit[1])
-    with open_jpeg(pixels[: frame + 5] + size + pixels[frame + 9 :] + END_OF_JPEG) as picture:
+    size = struct.pack(">HH", (shape[0] + 2) * _BLOCK_PX * unit[0], shape[1] * _BLOCK_PX * unit[1])
+    with open_jpeg(coded[: frame + 5] + size + coded[frame + 9 :] + END_OF_JPEG) as picture:
         picture.draft("L", (1, 1))
         is_grey = np.abs(2 * np.asarray(picture)[-2 * unit[0] :].astype(int) - 255) <= 1
     first = is_grey[: unit[0], : unit[1]].all()

@@ -129,6 +129,7 @@ def test_a_picture_within_a_tiff_is_whole_and_no_larger_than_its_part(compressio
     whole = encode(pixels)
     assert np.abs(read_picture(tiff(iter([whole]), metadata=None, **about)) - 99.0).max() <= 1
     larger = encode(np.zeros((3_000, 3_000, 3), np.uint8))
-    for part, fault in ((larger, "a part is larger"), (whole[: len(whole) // 2], "damaged or cut short")):
+    cuts = [(whole[: tenth * len(whole) // 10], "damaged or cut short") for tenth in range(1, 10)]
+    for part, fault in ((larger, "a part is larger"), *cuts):
         with pytest.raises(UnusableImage, match=fault):
             read_picture(tiff(iter([part]), metadata=None, **about))

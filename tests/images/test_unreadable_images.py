@@ -6,6 +6,7 @@ import resource
 import struct
 from contextlib import nullcontext, suppress
 
+import imagecodecs
 import numpy as np
 import pytest
 import tifffile
@@ -212,9 +213,13 @@ def test_a_jpeg_is_read_only_if_its_decoder_invents_nothing(kind, picture, tiff)
     for more in (whole + b"a tail", whole + whole, whole[:-2], whole[:-1]):
         np.testing.assert_array_equal(read_picture(picture(more)), expected)
     scan = whole.rindex(b"\xff\xda")  # the cut scan, and one that is missing altogether
-    cuts = [scan, *np.linspace(20, len(whole) - 3, 10).astype(int), len(whole) - 4, len(whole) - 7]
+    cuts = [
+        scan,
+        *np.linspace(20, len(whole) - 3, 10).astype(int),
+        *len(whole) - np.array([4, 7, 11, 23, 42]),
+    ]
     for cut in cuts:
-        for tail in (b"", b"\xff\xd9", bytes(900), whole):
+        for tail in (b"", b"\xff\xd9", b"some text\xff\xd9", bytes(900), whole):
             with suppress(UnusableImage):  # the last bits may change nothing
                 np.testing.assert_array_equal(read_picture(picture(whole[:cut] + tail)), expected)
     if expected.ndim == 2:
@@ -222,6 +227,15 @@ def test_a_jpeg_is_read_only_if_its_decoder_invents_nothing(kind, picture, tiff)
         read_picture(tiff(iter([whole]), **about))
         with pytest.raises(UnusableImage, match="cut short"):
             read_picture(tiff(iter([whole[:-7] + b"\xff\xd9"]), **about))
+
+
+def test_a_jpeg_of_another_coding_is_checked_or_refused(picture):
+    lossless = imagecodecs.jpeg8_encode(embryo(), lossless=True)
+    np.testing.assert_array_equal(read_picture(picture(lossless)), embryo())
+    for more in (lossless[:-300] + b"\xff\xd9", lossless[:-2] + bytes(30) + b"\xff\xd9"):
+        assert "cut short" in reason(picture(more))
+    arithmetic = encoded(embryo(), "JPEG").replace(b"\xff\xc0", b"\xff\xc9")
+    assert "arithmetic codes" in reason(picture(arithmetic))
 
 
 def test_what_a_tag_of_a_tiff_says_about_the_pixels_must_be_in_the_file(tmp_path):
