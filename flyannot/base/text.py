@@ -145,6 +145,12 @@ def escape_unprintable(text, *, keep="\n\t"):
     return "".join(c if c.isprintable() or c in keep else json.dumps(c)[1:-1] for c in text)
 
 
+def escape_file_name(name):
+    r"""Return the name of a file as a table can hold it: bytes that are no UTF-8 become \xe9 and the like."""
+    name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return escape_unprintable(name, keep="")
+
+
 def pluralise(n, one, many=None):
     """Format a number with its noun, such as "1 image" or "1,200 images".
 

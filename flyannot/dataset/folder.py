@@ -19,7 +19,7 @@ from typing import Any
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.fates import NOT_NAMED, REFUSED, PictureFate
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.base.text import is_unknown
+from flyannot.base.text import escape_file_name, is_unknown
 from flyannot.base.views import VIEWS, parse_view, suggest_view
 from flyannot.dataset.gene_rows import read_gene_rows
 from flyannot.dataset.paths import ANNOTATIONS, IMAGES, ImagePaths, find_table, note_other_tables
@@ -159,7 +159,8 @@ def read_images(
             fates.append(PictureFate(image, gene, stage_range, parse_view(view), REFUSED, reason, error.fix))
         listing = list_pictures(table.parent, is_recursive=True, used=used)
         why = f"no row of {IMAGES} names it", f"add a row for it to {IMAGES}"
-        fates += [PictureFate(name, "", "", "", NOT_NAMED, *why) for name in listing.names]
+        names = map(escape_file_name, listing.names)
+        fates += [PictureFate(name, "", "", "", NOT_NAMED, *why) for name in names]
     return images
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.fates import LEFT_OUT, PictureFate
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
-from flyannot.base.text import escape_unprintable
+from flyannot.base.text import escape_file_name
 from flyannot.dataset.folder import Image, read_images
 from flyannot.dataset.paths import (
     IMAGES,
@@ -126,9 +126,8 @@ def images_from_files(files, stage_range):
 
 
 def _unknown_gene_image(file, name, stage_range):
-    """Build the Image of an unknown gene; characters that no table can hold are escaped in its name."""
-    name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    name = escape_unprintable(name, keep="")
+    """Build the Image of an unknown gene."""
+    name = escape_file_name(name)
     return Image(file, name, "", stage_range, group=name)
 
 

@@ -180,6 +180,10 @@ def test_odd_names_of_images_are_listed_and_stay_inside(flyannot, chain, tmp_pat
     assert found == {"'-o.png", "'=1+1.png", 'quo"te.png', "line\\nbreak.png", "caf\\xe9.png", "é.png"}
     names = ["odd", "p-pictures.csv", "p-pictures.h5", "p.csv", "p.h5"]
     assert sorted(p.name for p in tmp_path.iterdir()) == names
+    (folder / "images.csv").write_text("image,gene,stage_range\né.png,eve,4-6\n", "utf-8")
+    flyannot("extract F -o O --stride-px 64", F=folder, O=tmp_path / "d.h5", code=0)
+    fates = {row["image"]: row["fate"] for row in rows_of_csv(tmp_path / "d-pictures.csv")}
+    assert fates == dict.fromkeys(fates, "not named") | {"é.png": "used"} and found <= fates.keys()
 
 
 def test_python_shows_the_fix_with_the_error(tmp_path):
