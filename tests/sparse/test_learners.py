@@ -24,6 +24,7 @@ WAYS = {
     "scc, paper": ("scc", {"variant": "paper"}),
     "scc, quick": ("scc", {"variant": "quick"}),
     "scc, going beyond": ("scc", {"n_sweeps": 8}),
+    "scc, long samples": ("scc", {}),
     "ol, short memory": ("ol", {"batch_size": 16, "recency": 9.0}),
     "modl, masks": ("modl", {"reduction": 3}),
     "modl, whole projections": ("modl", {"reduction": 2, "projection": "exact", "history": "products"}),
@@ -34,6 +35,13 @@ SLOW = {"dssc, proximal": 6}  # times as many epochs: a visit moves a block of a
 EVERY_LEARNER = pytest.mark.parametrize("name", LEARNERS)
 EVERY_WAY = pytest.mark.parametrize("way", WAYS)
 BOTH_TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+@pytest.fixture(autouse=True)
+def take_samples_as_long(request, monkeypatch):
+    if "long samples" in request.node.name:
+        monkeypatch.setattr("flyannot.sparse.learners.scc._LONG", 1)
+
 
 # Values that are not the default, for the command line.
 OTHERS = dict(
@@ -159,9 +167,12 @@ def test_a_restored_learner_goes_on_to_the_same_bits_and_changes_only_itself(way
         np.testing.assert_array_equal(values, kept[name], err_msg=name)
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if WAYS[way][0] != "dssc"])
+@pytest.mark.parametrize("way", [way for way in WAYS if "dssc" not in way and "long" not in way])
 def test_bits_do_not_depend_on_how_blocks_are_cut(way, rng):
-    """Compare the dual up to rounding, because it adds block by block.  DSSC measures the first block."""
+    """Compare the dual up to rounding, because it adds block by block.  DSSC measures the first block.
+
+    Long samples are learned from in mini-batches, as by ol.
+    """
     X, D = samples_and_atoms(900, rng, np.float64)
     D[4] = 0.0
     short = {"batch_size": 8} if "batch_size" in names_of(WAYS[way][0]) else {}

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from flyannot.jobs.compiled import compiled
 from flyannot.sparse.coders.cd import encode
+from flyannot.sparse.learners.ol import OnlineDictionaryLearner
 from flyannot.sparse.learners.scc import SCC, VARIANTS
 from flyannot.sparse.learners.scc_kernels import _round_and_bound, round_dictionary
 from flyannot.sparse.objective import objective
@@ -78,6 +79,17 @@ def test_quick_learns_more_in_its_epochs_than_released_in_three_times_as_many(rn
         D = run(SCC(X[:50], len(X), lam=LAM, variant=variant), X, VARIANTS[variant].n_epochs).D
         values[variant] = objective(X, D, encode(X, D, LAM, tol=1e-6), LAM).mean()
     assert values["quick"] < values["released"]
+
+
+@pytest.mark.parametrize(("n_features", "positive", "n_alike"), [(599, 0, 0), (600, 0, 1), (600, 1, 3)])
+def test_quick_learns_from_long_samples_in_mini_batches_at_first(n_features, positive, n_alike, rng):
+    X = planted(1300, 20, n_features, 3, rng, np.float32)[0]
+    X = np.abs(X) if positive else X
+    how = {"lam": LAM, "positive": PositiveConstraints(bool(positive), bool(positive))}
+    learners = SCC(X[:30], len(X), **how), OnlineDictionaryLearner(X[:30], len(X), batch_size=512, **how)
+    for epoch in range(3):
+        D, D_of_batches = (run(one, X, epoch + 1, first_epoch=epoch).D for one in learners)
+        assert np.allclose(D, D_of_batches, atol=1e-5) == (epoch < n_alike)
 
 
 def test_an_atom_that_outgrows_its_bytes_is_still_right(rng):

@@ -81,7 +81,6 @@ class OnlineDictionaryLearner(Learner):
     takes_missing_values = True
     takes_positive = True
     ball = L2_LAZY
-    state_numbers = ("t",)
 
     def __init__(self, D, n_samples, *, lam, positive=EITHER_SIGN, **options):
         self._atoms = LazyAtoms(D, self.ball, positive=positive.atoms)
@@ -93,7 +92,7 @@ class OnlineDictionaryLearner(Learner):
         self.block_size = batch_size * max(1, _BLOCK_ENTRIES // max(1, batch_size * n_features))
         self._A = np.zeros((n_atoms, n_atoms), dtype)
         self._history = np.zeros((n_features, n_atoms), dtype)  # B, feature by feature
-        self.t = 0.0  # number of mini-batches so far
+        self._t = np.zeros(1)  # number of mini-batches so far
         self._seen = np.zeros(n_features)  # mini-batches that observed the feature, as fractions
         self._buffers = BufferPool(dtype)
 
@@ -119,10 +118,10 @@ class OnlineDictionaryLearner(Learner):
         """Return the arrays that the next epoch needs, as a dict.
 
         F, scale and mass are the dictionary as in `LazyAtoms`.  A and history are the means of Z'Z and X'Z,
-        and seen counts the mini-batches that observed each feature.
+        t counts mini-batches, and seen those that observed each feature.
         """
         atoms = {"F": self._atoms.F, "scale": self._atoms.scale, "mass": self._atoms.mass}
-        return atoms | {"A": self._A, "history": self._history, "seen": self._seen}
+        return atoms | {"A": self._A, "history": self._history, "t": self._t, "seen": self._seen}
 
     def _next_features(self):
         """Return the sorted indices of the features that the next mini-batch uses, or None for all.
@@ -153,8 +152,8 @@ class OnlineDictionaryLearner(Learner):
         """Update the mean A of Z'Z with the codes Z of a mini-batch, a CSR matrix (n, n_atoms)."""
         n, n_atoms = Z.shape
         part = n / self.options.batch_size
-        self.t += part
-        w = part / self._horizon(self.t)
+        self._t += part
+        w = part / self._horizon(self._t[0])
         self._A *= self._A.dtype.type(1 - w)
         factor = self._A.dtype.type(w / n)
         if _DENSE * Z.nnz < n * n_atoms:

@@ -11,6 +11,10 @@ of the code takes a gradient step with r = x - z D,
 
 and is projected onto the unit ball or sphere.  w is the weight of the visit, by default 1.
 
+A sample's first visit begins at the zero code.  It sweeps over all atoms several times, which takes longest
+where samples have many features.  The variant `quick` learns from such samples in mini-batches, by
+`OnlineDictionaryLearner`, until the first epoch ends. With non-negative atoms, it learns so in all epochs.
+
 Source
 ------
 Lin, Li, Sun, Lai, Davidson, Fan and Ye, "Stochastic coordinate coding and its application for
@@ -20,16 +24,20 @@ in the unit ball.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from flyannot.base.options import ChoiceType, IntegerType, Options, option
 from flyannot.sparse.learners import scc_kernels as kernels
+from flyannot.sparse.learners.ol import OnlineDictionaryLearner
 from flyannot.sparse.simd.atom_rows import GROUP
 from flyannot.sparse.simd.vectors import pad_to_chunks, padded_zeros
 from flyannot.sparse.stored_codes import EITHER_SIGN, CodeStore, Learner, learner_dtype
 
 N_ORDERS = 64  # random orders per epoch; one per sample would take longer than its sweep
+_LONG = 600  # features from which on `quick` begins in mini-batches, which then reach an objective sooner
+_BATCH = 512  # fewest samples of a mini-batch; with fewer than there are atoms its pass over them costs most
 
 
 @dataclass(frozen=True)
@@ -164,6 +172,12 @@ class SCC(Learner):
         )
         self._scratch = kernels.new_scratch(n_atoms, n_features, dtype)
         self.n_before = self._n_visits = 0  # visits before this epoch, and in it
+        self._batches: Any = None
+        if self._variant.takes_mean and n_features >= _LONG:
+            size = max(_BATCH, n_atoms)
+            self._batches = OnlineDictionaryLearner(D, 0, lam=lam, positive=positive, batch_size=size)
+            self._batches._codes = self._codes
+            self.block_size = self._batches.block_size
 
     @classmethod
     def default_n_epochs(cls, options):
@@ -176,14 +190,21 @@ class SCC(Learner):
 
         It holds the current atoms or, if the variant takes means, their running mean scaled to norm 1.
         """
+        if self._is_in_batches():
+            return self._batches.D
         if not self._variant.takes_mean:
             return self._D
-        mean = self._atoms.mean[:, : self._D.shape[1]]
-        norms = np.linalg.norm(mean, axis=1, keepdims=True)
-        return mean / np.where(norms > 0, norms, 1)
+        return _scale_to_sphere(self._atoms.mean[:, : self._D.shape[1]])
+
+    def _is_in_batches(self):
+        """Return whether the epoch goes in mini-batches: the first one, or any with non-negative atoms."""
+        return self._batches is not None and (self.n_before == 0 or self.positive.atoms)
 
     def begin_epoch(self, rng):
         """Prepare an epoch: draw the orders of coordinate descent, and keep the last codes as start codes."""
+        if self._is_in_batches():
+            self._batches.begin_epoch(rng)
+            return
         self._orders = _index_orders(self._variant.orders(len(self._D), rng), self._codes.now.atom.dtype)
         D, norm2, _, _, D8, rounding, _ = self._atoms
         kernels.round_dictionary(D, norm2, D8, rounding, 1.25 * max(float(np.abs(D).max()), 1e-30))
@@ -194,6 +215,9 @@ class SCC(Learner):
 
     def step(self, X, rows):
         """Learn from the samples X (len(rows), n_features), in this order; `rows` are their indices."""
+        if self._is_in_batches():
+            self._batches.step(X, rows)
+            return
         X = pad_to_chunks(X, self._D.dtype)
         rows = np.ascontiguousarray(rows, np.int64)
         codes, rules, scratch = self._codes, self._rules, self._scratch
@@ -209,14 +233,28 @@ class SCC(Learner):
 
     def end_epoch(self):
         """Finish an epoch: reduce the sums h of squared codes, as the variant defines."""
+        if self._is_in_batches():
+            self._end_batches()
+            return
         past, now = self._atoms.h_past, self._atoms.h_now
         past[:] = decay_squared_code_sums(past, now, self.options)
         self._end_visits()
 
     def end_part(self):
         """Finish a part of an epoch: keep the sums h of squared codes, because more samples follow."""
-        self._atoms.h_past[:] += self._atoms.h_now
-        self._end_visits()
+        if not self._is_in_batches():
+            self._atoms.h_past[:] += self._atoms.h_now
+            self._end_visits()
+
+    def _end_batches(self):
+        """Continue from the atoms of the mini-batches, with the sums h that as many visits would have."""
+        state = self._batches.state_arrays()
+        n = int(round(state["t"].item() * self._batches.options.batch_size))
+        self._D[:] = self._atoms.mean[:, : self._D.shape[1]] = _scale_to_sphere(self._batches.D)
+        self._atoms.norm2[:] = self._D.any(axis=1)
+        power = self._variant.recency + 1
+        self._atoms.h_past[:] = state["A"].diagonal() * (float(n) ** power / power)
+        self.n_before = n
 
     def _end_visits(self):
         """Count the samples of this epoch, and bring the mean of the atoms up to date."""
@@ -256,6 +294,7 @@ class SCC(Learner):
             codes.
         """
         self.start_from(start)
+        self._batches = None
         order = rng.permutation(len(X))
         self.begin_epoch(rng)
         self._rules = self._rules._replace(visit_weight=float(visit_weight))
@@ -272,12 +311,20 @@ class SCC(Learner):
     def state_arrays(self):
         """Return the arrays that the next epoch needs, as a dict.
 
-        They are the atoms, their squared norms, the sums h of squared codes, and the mean of the atoms if
-        the variant takes it.
+        They are the atoms, their squared norms and the sums h of squared codes. If the variant takes the mean
+        of the atoms, it is there, too, and so are the arrays of mini-batches, if there are any.
         """
         atoms = self._atoms
         kept = {"D": self._D, "norm2": atoms.norm2, "h": atoms.h_past}
+        if self._batches is not None:
+            kept |= {f"batches_{name}": array for name, array in self._batches.state_arrays().items()}
         return kept | ({"mean": atoms.mean[:, : self._D.shape[1]]} if self._variant.takes_mean else {})
+
+
+def _scale_to_sphere(D):
+    """Return a copy of D with rows of norm 1; zero rows stay."""
+    norms = np.linalg.norm(D, axis=1, keepdims=True)
+    return D / np.where(norms > 0, norms, 1)
 
 
 def decay_squared_code_sums(h_past, h_now, options):
