@@ -5,14 +5,18 @@ import numpy as np
 from flyannot.base.quality_warnings import format_warnings
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import read_features
+from flyannot.files.hdf5.header import describe_origin
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
 from flyannot.files.tables import write_csv_rows
 
 
 def write_dictionary_npz(stored, stage_ranges, path):
-    """Write an npz file with an array of atoms (n_atoms, n_features) for each stage range, under its name."""
+    """Write an npz file with an array of atoms (n_atoms, n_features) for each stage range, under its name.
+
+    Two texts name the origin, see `describe_origin`.
+    """
     with open(path, "wb") as file:
-        np.savez(file, **{s: read_dictionary(stored, s) for s in stage_ranges})
+        np.savez(file, **{s: read_dictionary(stored, s) for s in stage_ranges}, **describe_origin(stored))
 
 
 def write_features_csv(stored, stage_ranges, path):
@@ -27,7 +31,7 @@ def write_features_csv(stored, stage_ranges, path):
 def read_all_features(stored, stage_ranges):
     """Return (columns, X): the image columns as a dict of lists, and the features, a row for each image.
 
-    The last column is `stage_range`.
+    The last columns are `stage_range` and those of `describe_origin`.
     """
     columns = {name: [] for name in (*IMAGE_COLUMNS, "stage_range")}
     blocks = []
@@ -37,6 +41,7 @@ def read_all_features(stored, stage_ranges):
         blocks.append(features)
         for name, values in (of_range | {"stage_range": [s] * len(features)}).items():
             columns[name] += values
+    columns |= {name: [text] * len(columns["image"]) for name, text in describe_origin(stored).items()}
     return columns, np.concatenate(blocks)
 
 

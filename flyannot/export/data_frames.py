@@ -4,6 +4,7 @@ import numpy as np
 
 from flyannot.base.packages import import_optional
 from flyannot.export.arrays import read_all_features
+from flyannot.files.hdf5.header import describe_origin
 from flyannot.files.hdf5.writing import create_hdf5
 from flyannot.terms.answers import ANSWERS, EVIDENCE, read_group_predictions
 
@@ -64,6 +65,6 @@ def _frame(names, columns):
 
 
 def _write_anndata(stored, whole, path, **more):
-    whole.uns["flyannot"] = {"kind": stored.kind, "digest": stored.digest, **more}
+    whole.uns["flyannot"] = {"kind": stored.kind, "digest": stored.digest, **describe_origin(stored), **more}
     with create_hdf5(path) as (file, _):  # HDF5 by itself crashes if the disk is full
         import_optional("anndata.io", "anndata").write_elem(file, "/", whole)

@@ -9,13 +9,13 @@ from io import BytesIO
 
 from flyannot.base.errors import InputError
 from flyannot.files.tables import write_csv_rows
-from flyannot.terms.answers import YES, predictions_table
+from flyannot.terms.answers import ORIGIN, YES, predictions_table
 
 _MOST_ROWS = 1_048_576  # in a sheet of Excel
 _NO_DATE = datetime(1980, 1, 1)  # written as the date of creation, so that equal predictions give equal bytes
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
 _SUGGESTED_COLUMNS = ("gene", "stage_range", "term", "probability", "precision")
-_SUGGESTED_COLUMNS += ("measured_on", "caution", "curated", "quality_warnings")
+_SUGGESTED_COLUMNS += ("measured_on", "caution", "curated", "quality_warnings", *ORIGIN)
 _MOST_LETTERS = 40  # the width of the widest column
 
 _NOTES = {
@@ -25,6 +25,8 @@ _NOTES = {
     "caution": "why the answer is little more than a guess",
     "curated": "what curators said before: empty if they did not annotate the gene",
     "quality_warnings": "what looks wrong with a picture",
+    "model_digest": "the model behind the row: flyannot verify TABLE finds its file",
+    "flyannot_version": "the version that wrote the predictions",
 }  # notes on the headings of the first sheet
 
 

@@ -13,6 +13,7 @@ from flyannot.base.quality_warnings import format_warnings
 from flyannot.base.text import pluralise
 from flyannot.encode.groups import Groups
 from flyannot.files.hdf5 import predictions as store
+from flyannot.files.hdf5.header import MODEL_DIGEST, VERSION, describe_origin
 from flyannot.files.hdf5.model import read_classifier, read_classifier_name, read_terms
 from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.files.hdf5.supplied import measured_on
@@ -29,8 +30,8 @@ _FORMATS |= dict.fromkeys((*TESTED, "unlikeness"), ".4f") | {"n_genes": "d"}
 class Answer:
     """The answer about one term for one group (all images of one gene in one stage range), with its evidence.
 
-    The fields are the columns of predictions.csv and of the exports, in their order. None or "" means
-    unknown.
+    The fields are the first columns of predictions.csv and of the exports, in their order; ORIGIN follows.
+    None or "" means unknown.
 
     image : name of the image, only if its gene is unknown
     probability : probability that a curator would give the term.  If the group was cross-validated, it is by
@@ -79,8 +80,10 @@ class Answer:
     model_probability: float | None = None
 
 
-PREDICTION_COLUMNS = tuple(field.name for field in fields(Answer))
-_FORM_OF_COLUMN = [_FORMATS.get(name, "") for name in PREDICTION_COLUMNS]
+_FIELDS = tuple(field.name for field in fields(Answer))
+_FORM_OF_COLUMN = [_FORMATS.get(name, "") for name in _FIELDS]
+ORIGIN = (MODEL_DIGEST, VERSION)
+PREDICTION_COLUMNS = _FIELDS + ORIGIN
 
 
 @dataclass(frozen=True)
@@ -301,6 +304,8 @@ def predictions_table(stored, stage_ranges, ids=None, *, as_text=True):
         Otherwise they contain the values.
     """
 
+    origin = tuple(map(describe_origin(stored).get, ORIGIN))
+
     def rows():
         for stage_range in stage_ranges:
             groups, predicted = read_group_predictions(stored, stage_range)
@@ -308,7 +313,8 @@ def predictions_table(stored, stage_ranges, ids=None, *, as_text=True):
                 for answer in group_answers(stage_range, groups, predicted, g):
                     values = vars(answer).values()
                     more = ids.look_up(answer.term, stage_range) if ids else ()
-                    yield (*(map(_as_text, _FORM_OF_COLUMN, values) if as_text else values), *more)
+                    cells = map(_as_text, _FORM_OF_COLUMN, values) if as_text else values
+                    yield (*cells, *origin, *more)
 
     return PREDICTION_COLUMNS + (ids.COLUMNS if ids else ()), rows()
 

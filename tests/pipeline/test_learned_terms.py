@@ -22,7 +22,7 @@ TERMS = "embryos/annotations.csv"
 NAMED = (
     "gene fbgn image group stage_range term probability threshold answer curated change precision n_genes "
     "auc auc_low auc_high measured_on caution held_out unlikeness quality_warnings decision_value "
-    "model_probability"
+    "model_probability model_digest flyannot_version"
 )
 
 

@@ -45,18 +45,19 @@ def log_outcome(outcome, *, table=None):
     state = "wrote" if outcome.made else "up to date:"
     summary = f"\n{outcome.summary}" if outcome.made and outcome.summary else ""
     log.info("%s %s%s", state, outcome.path, summary)
-    return write_and_log_fates(table or fates_path(outcome.path), outcome.fates) if outcome.fates else 0
+    table = table or fates_path(outcome.path)
+    return write_and_log_fates(table, outcome.fates, outcome.path) if outcome.fates else 0
 
 
-def write_and_log_fates(table, fates):
+def write_and_log_fates(table, fates, out=None):
     """Write the table of the fates of pictures, log how many have each fate, and return the exit code.
 
-    table : Path; fates : list of PictureFate
+    table : Path; fates : list of PictureFate; out : Path of the output, if it was made
     """
     from flyannot.cli.shared.exit_codes import SKIPPED
     from flyannot.pipeline.engine.fates import format_counts, write_fates
 
-    write_fates(table, fates)
+    write_fates(table, fates, out)
     n_faults = sum(fate.is_fault for fate in fates)
     (log.warning if n_faults else log.info)("%s\ntable: %s", format_counts(fates), table)
     return SKIPPED if n_faults else 0

@@ -19,6 +19,8 @@ from flyannot.base.schema import check_schema
 from flyannot.files.hdf5 import layout
 from flyannot.files.hdf5.schema import COMMAND_BY_KIND, FORMAT_VERSION, LARGE_DATASETS, SCHEMAS
 
+MODEL_DIGEST = "model_digest"
+VERSION = "flyannot_version"
 _USUAL_CHAIN = ("extract", "pool")  # files do not name this chain
 # name -> schema
 _JSON = {"options": {}, "inputs": {None: [TextType()]}, "failures": [[TextType()] * len(PictureFate._fields)]}
@@ -82,6 +84,18 @@ def read_header(h5, path, kind=None):
         _read_text_attribute(root, "digest"),
         _read_text_attribute(root, "flyannot_version"),
     )
+
+
+def describe_origin(header):
+    """Return the columns by which a table names its origin, as a dict: a digest, and the version of flyannot.
+
+    The digest of predictions is that of their model.
+
+    header : Header, or StoredFile
+    """
+    if header.kind == "predictions":
+        return {MODEL_DIGEST: "".join(header.inputs.get("model", ())[:1]), VERSION: header.version}
+    return {f"{header.kind}_digest": header.digest, VERSION: header.version}
 
 
 def step_chain(options):

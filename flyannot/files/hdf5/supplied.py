@@ -8,14 +8,15 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from flyannot.base.errors import InputError, did_you_mean
+from flyannot.base.errors import DataError, InputError, did_you_mean
 from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.text_files import read_toml
 
 _FOLDER = Path(str(files("flyannot") / "models"))
 _CARDS = _FOLDER / "models.toml"
 _HEADINGS = {"what": "Model", "use": "Intended use", "source": "Training data", "evaluation": "Evaluation"}
-_HEADINGS |= {"not_measured": "Not measured", "licence": "Licence", "cite": "Citation"}
+_RESPONSIBLE = {"author": "Author", "licence": "Licence", "contact": "Contact"}  # of every shared model
+_HEADINGS |= {"not_measured": "Not measured", "cite": "Citation"} | _RESPONSIBLE
 STAGE_MODEL = _FOLDER / "stages.h5"  # its terms are stage ranges, see `flyannot.pipeline.models.stage_model`
 
 
@@ -24,16 +25,21 @@ def find_supplied_model(stage_ranges):
 
     `stage_ranges` is a set of str. Returns None if there is no such model.
     """
-    for path in sorted({*_FOLDER.glob("*.h5")} - {STAGE_MODEL}):
+    for path in sorted({*supplied_models()} - {STAGE_MODEL}):
         if stage_ranges.intersection(open_stored_file(path, "model").stage_ranges):
             return path
     return None
 
 
+def supplied_models():
+    """Return the Paths of the models that come with flyannot."""
+    return sorted(_FOLDER.glob("*.h5"))
+
+
 @cache
 def _names_by_digest():
     """Return a dict from the digest of each model that comes with flyannot to its name."""
-    return {open_stored_file(path, "model").digest: path.stem for path in sorted(_FOLDER.glob("*.h5"))}
+    return {open_stored_file(path, "model").digest: path.stem for path in supplied_models()}
 
 
 def supplied_name(digests):
@@ -48,6 +54,22 @@ def format_card(name):
         what = f'no model "{name}" comes with flyannot.{did_you_mean(name, cards)}'
         raise InputError(what, fix=f"use one of {', '.join(cards)}; for a file: flyannot show {name}")
     return "\n".join(f"- **{heading}**: {cards[name][key]}" for key, heading in _HEADINGS.items())
+
+
+def format_responsible(model):
+    """Say who made a model, its licence, and whom to ask; raise DataError if its card lacks one of these.
+
+    The card is in `models.toml` beside the model, under the name of the model.
+
+    model : Path
+    """
+    path = model.with_name(_CARDS.name)
+    card = read_toml(path).get(model.stem)
+    said = {name: card.get(name) for name in _RESPONSIBLE} if isinstance(card, dict) else {}
+    if lacking := [name for name in _RESPONSIBLE if not isinstance(said.get(name), str)]:
+        what = f"{path} does not say {', '.join(lacking)} of {model.stem}"
+        raise DataError(what, fix=f'write [{model.stem}] and lines such as {lacking[0]} = "..."')
+    return "; ".join(f"{name}: {text}" for name, text in said.items())
 
 
 def measured_on(stored):
@@ -67,8 +89,18 @@ def supplied_path(name):
 def resolve_model_path(named):
     """Return the Path of the model file that a user named by its path, or by the name of a supplied model.
 
-    `named` is a Path. If it is the name of a supplied model, and no file has this path, the Path of the
-    supplied model is returned; otherwise `named` itself.
+    `named` is a Path. If it is the name of a supplied model, the Path of the supplied model is returned;
+    otherwise `named` itself.
+
+    Raises
+    ------
+    InputError
+        If a file or folder has the name of a supplied model: nobody knows which of both is meant.
     """
     supplied = supplied_path(named.name)
-    return supplied if len(named.parts) == 1 and not named.exists() and supplied.is_file() else named
+    if len(named.parts) > 1 or not supplied.is_file():
+        return named
+    if named.exists():
+        what = f'"{named}" is the name of a model that comes with flyannot, and of something in this folder'
+        raise InputError(what, fix=f"rename {named}, or give the file by a longer path: {named.absolute()}")
+    return supplied

@@ -3,10 +3,13 @@
 import re
 from collections import Counter, defaultdict
 
+from flyannot import __version__
 from flyannot.base.errors import InputError
 from flyannot.base.fates import CROP, FATES, USED, WARNED, PictureFate
 from flyannot.base.quality_warnings import QualityWarning, format_warnings, parse_warnings
 from flyannot.base.text import pluralise
+from flyannot.files.hdf5.description import read_summary
+from flyannot.files.hdf5.header import MODEL_DIGEST, VERSION, describe_origin
 from flyannot.files.hdf5.pictures import pictures_path
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
 from flyannot.files.tables import is_table_of, read_table, write_table
@@ -26,15 +29,19 @@ def fates_path(out):
     return pictures_path(out).with_suffix(".csv")
 
 
-def write_fates(table, fates):
+def write_fates(table, fates, out=None):
     """Write the table of fates as a whole; raise an InputError if it would replace a file of another kind.
 
-    table : Path; fates : list of PictureFate
+    table : Path; fates : list of PictureFate; out : Path of the output, whose model and version it names
     """
     if table.exists() and not is_table_of(table, ("fate",)):
         what = f"the table {table} would be replaced, but it is not a table of the fates of pictures"
         raise InputError(what, fix="rename it, and repeat the command")
-    write_table(table, PictureFate._fields, fates)
+    made = out and read_summary(out)
+    origin = {VERSION: __version__} | (describe_origin(made.header) if made else {})
+    digest = origin.get(MODEL_DIGEST, "")
+    rows = [(*fate, digest, origin[VERSION]) for fate in fates]
+    write_table(table, (*PictureFate._fields, MODEL_DIGEST, VERSION), rows)
 
 
 def read_fates(table, files):
