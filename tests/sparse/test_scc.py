@@ -90,6 +90,9 @@ def test_quick_learns_from_long_samples_in_mini_batches_at_first(n_features, pos
     for epoch in range(3):
         D, D_of_batches = (run(one, X, epoch + 1, first_epoch=epoch).D for one in learners)
         assert np.allclose(D, D_of_batches, atol=1e-5) == (epoch < n_alike)
+    visited = SCC(X[:30], len(X), **how)
+    visited.n_before = len(X)  # as data-parallel learning leaves it
+    assert not run(visited, X, 1).state().get("batches_t", 0) and visited.n_before == 2 * len(X)
 
 
 def test_an_atom_that_outgrows_its_bytes_is_still_right(rng):

@@ -197,8 +197,13 @@ class SCC(Learner):
         return _scale_to_sphere(self._atoms.mean[:, : self._D.shape[1]])
 
     def _is_in_batches(self):
-        """Return whether the epoch goes in mini-batches: the first one, or any with non-negative atoms."""
-        return self._batches is not None and (self.n_before == 0 or self.positive.atoms)
+        """Return whether the epoch goes in mini-batches: the first one, or any with non-negative atoms.
+
+        After visits of data-parallel learning, visits follow.
+        """
+        if self._batches is None or not self.n_before:
+            return self._batches is not None
+        return self.positive.atoms and self._batches.state_arrays()["t"].any()
 
     def begin_epoch(self, rng):
         """Prepare an epoch: draw the orders of coordinate descent, and keep the last codes as start codes."""
