@@ -241,17 +241,30 @@ def find_stage_ids(ontology):
 
 
 def find_parent_terms(ontology, terms):
-    """Return a dict, term -> frozenset of its ancestors in the ontology that are among the given terms."""
+    """Return a dict, term -> frozenset of its parent terms, direct and indirect.
+
+    Parent terms are among the given terms, or the names of other entries above at least two of the given
+    terms.  Of several entries above the same given terms, only the most special is a parent term.
+    """
     ids = {term: ontology.match(term).id for term in terms}
-    ancestors = {term: ontology.ancestors(entry_id) for term, entry_id in ids.items()}
-    return {term: frozenset(other for other in ids if ids[other] in ancestors[term]) for term in ids}
+    above = {entry_id: {entry_id, *ontology.ancestors(entry_id)} for entry_id in set(ids.values()) - {""}}
+    below = defaultdict(set)
+    for entry_id, ancestors in above.items():
+        for one in ancestors:
+            below[one].add(entry_id)
+    special = sorted(below, key=lambda one: (one in above, len(ontology.ancestors(one)), one))
+    joins = {frozenset(below[one]): one for one in special}  # the last one counts: a given term's, if any
+    names = {ontology.entries[one].name or one: one for one in joins.values() if one not in above} | ids
+    return {
+        term: frozenset(
+            name for name, one in names.items() if one in above.get(ids[term], ()) and one != ids[term]
+        )
+        for term in ids
+    }
 
 
 def add_parent_terms(annotations, ontology):
-    """Return Annotations in which a gene with a term also has the terms of its ancestors in the ontology.
-
-    Only terms that occur in the annotations are added.
-    """
+    """Return Annotations in which a gene with a term also has the parent terms, see `find_parent_terms`."""
     parents = find_parent_terms(ontology, set().union(*annotations.terms_by_gene.values()))
 
     def rolled_up(terms_by_gene):
@@ -260,9 +273,9 @@ def add_parent_terms(annotations, ontology):
             for key, of_gene in terms_by_gene.items()
         }
 
-    return replace(
-        annotations, terms_by_gene=rolled_up(annotations.terms_by_gene), unsure=rolled_up(annotations.unsure)
-    )
+    terms = rolled_up(annotations.terms_by_gene)
+    unsure = {key: some - terms.get(key, set()) for key, some in rolled_up(annotations.unsure).items()}
+    return replace(annotations, terms_by_gene=terms, unsure=unsure)
 
 
 def _read_entries(path):

@@ -297,7 +297,7 @@ class EvaluateOptions(Options):
     roll_up: tuple = option(
         (),
         TupleType(PathType()),
-        "An OBO file, such as FBbt (repeatable), to give genes the parent terms of their terms.",
+        "An OBO file, such as FBbt (repeatable), to give genes the parents of their terms, also new ones.",
         in_header=False,
     )
 

@@ -204,11 +204,15 @@ def test_the_published_ontologies_know_most_terms_of_bdgp(shared_data):
 ANNOTATIONS = "gene,stage_range,term\na,4-6,midgut\na,4-6,hindgut\nb,4-6,gut\nc,7-8,unheard of\n"
 
 
-def test_a_gene_with_a_term_has_its_parents_too_and_no_term_is_new(write):
-    annotations = read_annotations(write(ANNOTATIONS, "annotations.csv"))
-    rolled = add_parent_terms(annotations, read_ontology(write(OBO)))
+@pytest.mark.parametrize("of_b", ["gut", "midgut"])
+def test_a_gene_with_a_term_has_its_parents_too_also_those_that_only_join_terms(write, of_b):
+    annotations = read_annotations(write(ANNOTATIONS.replace(",gut", f",{of_b}"), "annotations.csv"))
+    annotations.unsure[annotations.gene_id("a"), "4-6"] = frozenset({"ring", "gut"})
+    ontology = read_ontology(write(OBO + "\n[Term]\nid: FBbt:20\nname: foregut\nis_a: FBbt:1\n"))
+    rolled = add_parent_terms(annotations, ontology)
     assert rolled.terms_of("a", "4-6") == {"midgut", "hindgut", "gut"}
-    assert rolled.terms_of("b", "4-6") == {"gut"} and rolled.terms_of("c", "7-8") == {"unheard of"}
+    assert rolled.terms_of("b", "4-6") == {of_b, "gut"} and rolled.terms_of("c", "7-8") == {"unheard of"}
+    assert list(rolled.unsure.values()) == [{"ring"}], "what is certain is not unsure"
     assert rolled.terms_of("a", "7-8") is None
     assert annotations.terms_of("a", "4-6") == {"midgut", "hindgut"}
 
@@ -241,4 +245,6 @@ def test_the_evaluation_rolls_terms_up_on_demand(chain, obo_of_chain, tmp_path, 
     for more, n_digests in (("", 0), (" --roll-up O", 1)):
         json_path = tmp_path / f"{n_digests}.json"
         assert flyannot(f"evaluate P A --json J{more}", J=json_path, O=obo, **chain.words).code == 0
-        assert len(json.loads(json_path.read_text())["made_from"]["roll_up"]) == n_digests
+        scores = json.loads(json_path.read_text())
+        assert len(scores["made_from"]["roll_up"]) == n_digests
+        assert sum("gained parent terms, 0 of which" in note for note in scores["notes"]) == n_digests

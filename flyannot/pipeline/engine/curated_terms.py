@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 
 from flyannot.base.errors import DataError, InputError, did_you_mean
+from flyannot.base.text import pluralise
 from flyannot.curation.corrections import apply_corrections, describe_changes, read_corrections
 from flyannot.dataset.folder import Annotations, read_annotations
 from flyannot.dataset.ontology import add_parent_terms, read_ontology
@@ -108,7 +109,14 @@ class CuratedTerms:
             annotations, changes = apply_corrections(annotations, corrections, self.table, names)
             files = ", ".join(path.name for path in self.corrections)
             sentences = [f"{files}: {s}" for s in describe_changes(changes)]
-        return (add_parent_terms(annotations, ontology) if ontology else annotations), sentences
+        if ontology:
+            known = annotations.terms_by_gene
+            annotations = add_parent_terms(annotations, ontology)
+            n_gained = sum(annotations.terms_by_gene[key] != terms for key, terms in known.items())
+            n_new = len(set().union(*annotations.terms_by_gene.values()) - set().union(*known.values()))
+            said = f"{n_gained:,} of {pluralise(len(known), 'annotated group')} gained parent terms"
+            sentences.append(f"roll-up: {said}, {n_new:,} of which no group had before")
+        return annotations, sentences
 
 
 def require_same_terms(first, made_from, second, made_from_second, roles=("annotations",)):
