@@ -20,6 +20,7 @@ from pathlib import Path
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.table_warnings import abbreviate_names
+from flyannot.files.atomic_file import write_text
 from flyannot.files.text_files import read_lines
 
 _warn_once = cache(logging.getLogger("flyannot").warning)
@@ -53,6 +54,7 @@ class OntologyEntry:
     """One entry ([Term]) of an ontology.
 
     `ids` is a dict, tag such as is_a -> ids of related entries; part_of counts as is_a.
+    `lines` are the lines of the file that are read.
     """
 
     id: str
@@ -60,6 +62,7 @@ class OntologyEntry:
     synonyms: list = field(default_factory=list)  # (text, scope)
     is_obsolete: bool = False
     ids: dict = field(default_factory=lambda: {"is_a": [], "replaced_by": [], "consider": [], "alt_id": []})
+    lines: list = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,18 @@ class Ontology:
             reached += [new for tag in tags for new in ids.get(tag, ()) if new not in reached]
         return reached
 
+    def excerpt(self, terms):
+        """Return an OBO text of the entries that some terms and all stages match, and of all related entries.
+
+        The terms and stages match in it as in this ontology.  Returns "" if there is no such entry.
+        """
+        ids = {self.match(term).id for term in terms}.union(*find_stage_ids(self).values())
+        old = chain.from_iterable((term, _normalise_id(term)) for term in terms)
+        ids |= {entry.id for text in old for entry in self._names[4].get(text, ())}
+        ids = ids.union(*(self._follow(one, "is_a", "replaced_by", "consider") for one in ids))
+        kept = [self.entries[one].lines for one in sorted(ids & self.entries.keys())]
+        return "\n\n".join("\n".join(["[Term]", *lines]) for lines in kept if lines)
+
     def circles(self):
         """List the ids of the entries that are replaced by each other in a circle."""
         return [one for one in self.entries if one in self._follow(one, "replaced_by")]
@@ -199,6 +214,27 @@ class IdColumns:
         if term not in self._ids:
             self._ids[term] = self._ontology.match(term).id
         return self._ids[term], self._stages[stage_range]
+
+    def keep(self, predictions):
+        """Keep what the ontology says of the terms that were looked up, see `keep_ontology`."""
+        keep_ontology(self._ontology, self._ids, predictions)
+
+
+def find_ontology(predictions, paths=()):
+    """Return the Paths of the ontologies that a user gave or, without any, of the one that is kept.
+
+    An ontology that was given once is kept beside a predictions file NAME.h5, as NAME-ontology.obo.
+
+    predictions : Path of the predictions file; paths : tuple of Paths
+    """
+    kept = predictions.with_name(f"{predictions.stem}-ontology.obo")
+    return tuple(paths) or (kept,) * kept.is_file()
+
+
+def keep_ontology(ontology, terms, predictions):
+    """Write what an ontology says of some terms beside a predictions file, where `find_ontology` finds it."""
+    if text := ontology.excerpt(terms):
+        write_text(predictions.with_name(f"{predictions.stem}-ontology.obo"), f"{text}\n")
 
 
 def read_ontology(*paths):
@@ -327,6 +363,9 @@ def _parse_line(entry, text, entries):
         entry.is_obsolete = value.split(" ")[0] == "true"
     elif tag in entry.ids:
         entry.ids[tag].append(_parse_id(value))
+    else:
+        return
+    entry.lines.append(text)
 
 
 def _parse_id(value):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from flyannot.base.errors import InputError
-from flyannot.dataset.ontology import IdColumns, read_ontology
+from flyannot.dataset.ontology import IdColumns, find_ontology, read_ontology
 from flyannot.export import EXPORTERS, all_formats
 from flyannot.files.atomic_file import atomic_write
 from flyannot.files.hdf5.reading import open_stored_file
@@ -20,7 +20,7 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
     to : name of the format
     out : path of the output
     stage_ranges : stage ranges to write; all of the file if empty
-    ontology : paths of ontologies, as `read_ontology` takes them, for the ids of terms and stage ranges
+    ontology : tuple of Paths of ontologies, for the ids of terms and stage ranges, see `find_ontology`
     force : whether an output that exists is replaced
 
     Raises
@@ -40,6 +40,7 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
     write = EXPORTERS[stored.kind][to]
     if ontology and stored.kind != "predictions":
         raise InputError(f"{stored.kind} have no place for ids", fix="export predictions, or no ids")
+    ontology = find_ontology(stored.path, ontology)
     more = {"ids": IdColumns(read_ontology(*ontology))} if ontology else {}
     suffix = out.suffix[1:].lower()
     if suffix != to and suffix in all_formats():

@@ -9,6 +9,7 @@ from shlex import quote
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.dataset.ontology import keep_ontology, read_ontology
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.supplied import measured_on, supplied_name
 from flyannot.files.text_files import read_first_bytes
@@ -93,6 +94,9 @@ class ReportTask(Task):
         from flyannot.report.page import write_page
 
         run, ids, wanted = self._open()
+        if self._options.ontology and "predictions" in run.files:
+            ontology = read_ontology(*self._options.ontology)
+            keep_ontology(ontology, [term for _, term in run.terms], run.files["predictions"].path)
         missing = describe_missing_pictures(run)
         with limit_blas_threads(), execution.workers.threads():  # stage ranges side by side
             groups = RunGroups(run)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.base.text import is_flybase_number, pluralise
-from flyannot.dataset.ontology import find_stage_ids, read_ontology
+from flyannot.dataset.ontology import find_ontology, find_stage_ids, read_ontology
 
 _REMARKS = {"obsolete": "obsolete", "replaced": "in place of an obsolete term"}
 
@@ -45,7 +45,7 @@ def find_term_ids(run, paths=()):
     Parameters
     ----------
     run : Run
-    paths : paths of ontologies, as `read_ontology` takes them; without any there are no ids
+    paths : tuple of Paths of ontologies, see `find_ontology`; without any there are no ids
 
     Returns
     -------
@@ -56,6 +56,8 @@ def find_term_ids(run, paths=()):
     InputError
         If an ontology cannot be read.
     """
+    if "predictions" in run.files:
+        paths = find_ontology(run.files["predictions"].path, paths)
     if not paths:
         return NO_IDS
     ontology = read_ontology(*paths)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flyannot.base.errors import InputError
+from flyannot.dataset import ontology as about
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.ontology import add_parent_terms, find_parent_terms, find_stage_ids, read_ontology
 from tests.small_embryos import rows_of_csv
@@ -117,6 +118,19 @@ def test_what_was_merged_or_replaced_leads_to_an_entry_in_use(write, caplog):
     read_ontology(write(MERGED))
     said = "warning: o.obo: terms replace each other in a circle: FBbt:6, FBbt:7, FBbt:8"
     assert caplog.messages == [said], "once"
+
+
+@pytest.mark.parametrize("n", range(2))
+def test_an_excerpt_says_the_same_of_its_terms(write, n):
+    ontology = read_ontology(write((OBO, MERGED)[n], "whole.obo"))
+    known = [*ontology.entries, *(entry.name for entry in ontology.entries.values()), *MATCHES]
+    for terms in (*([term] for term in known), known):
+        kept = ontology.excerpt(terms)
+        again = read_ontology(write(kept, "again.obo")) if kept else about.Ontology({})
+        assert [again.match(term) for term in terms] == [ontology.match(term) for term in terms], terms
+        for find in (find_parent_terms, lambda ontology, _: find_stage_ids(ontology)):
+            assert find(again, terms) == find(ontology, terms)
+    assert "unknown_tag" not in kept and "Not: parsed" not in kept
 
 
 def test_ids_of_a_table_are_compared_with_the_ontology(write, caplog):
@@ -238,6 +252,26 @@ def test_exports_carry_the_ids(chain, obo_of_chain, tmp_path, flyannot):
     assert found.var["term_id"].tolist() == [ids[term] for term in found.var_names]
     said = flyannot("export F --to csv --ontology O -o OUT", F=chain.features, **named)
     assert said.code == 2 and "no place for ids" in said.err
+
+
+def test_an_ontology_given_once_is_kept_with_results(chain, obo_of_chain, tmp_path, flyannot, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    obo, ids = obo_of_chain
+    flyannot("annotate M E -o p.h5", code=0, **chain.words)
+    kept = Path("p-ontology.obo")
+    flyannot("report p.h5", code=0)
+    assert not kept.exists() and "term_id" not in Path("p.csv").read_text()
+    flyannot("report p.h5 --ontology O", O=obo, code=0)
+    by_report = kept.read_bytes()
+    links = Path("p.html").read_bytes().count(b"FBbt:")
+    kept.unlink()
+    flyannot("annotate M E -o p.h5 --ontology O", O=obo, **chain.words, code=0)
+    assert kept.read_bytes() == by_report
+    flyannot("export p.h5 --to csv -o e.csv", code=0)
+    found = [row["term_id"] for row in rows_of_csv("e.csv")]
+    assert set(found) <= {*ids.values()} and found == [row["term_id"] for row in rows_of_csv("p.csv")]
+    flyannot("report p.h5", code=0)
+    assert Path("p.html").read_bytes().count(b"FBbt:") == links > 0
 
 
 def test_the_evaluation_rolls_terms_up_on_demand(chain, obo_of_chain, tmp_path, flyannot):

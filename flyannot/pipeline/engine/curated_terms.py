@@ -5,7 +5,6 @@ from functools import cached_property
 from pathlib import Path
 
 from flyannot.base.errors import DataError, InputError, did_you_mean
-from flyannot.base.text import pluralise
 from flyannot.curation.corrections import apply_corrections, describe_changes, read_corrections
 from flyannot.dataset.folder import Annotations, read_annotations
 from flyannot.dataset.ontology import add_parent_terms, read_ontology
@@ -114,7 +113,7 @@ class CuratedTerms:
             annotations = add_parent_terms(annotations, ontology)
             n_gained = sum(annotations.terms_by_gene[key] != terms for key, terms in known.items())
             n_new = len(set().union(*annotations.terms_by_gene.values()) - set().union(*known.values()))
-            said = f"{n_gained:,} of {pluralise(len(known), 'annotated group')} gained parent terms"
+            said = f"{n_gained:,} of {len(known):,} annotated groups gained parent terms"
             sentences.append(f"roll-up: {said}, {n_new:,} of which no group had before")
         return annotations, sentences
 

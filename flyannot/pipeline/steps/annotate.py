@@ -22,7 +22,7 @@ from flyannot.base.fates import (
 )
 from flyannot.base.text import pluralise
 from flyannot.dataset.images import select_images
-from flyannot.dataset.ontology import IdColumns, read_ontology
+from flyannot.dataset.ontology import IdColumns, find_ontology, read_ontology
 from flyannot.encode.encoder import inexact_warnings
 from flyannot.encode.groups import group_images, image_gene_ids, training_rows
 from flyannot.files.hdf5.header import Header
@@ -378,7 +378,8 @@ def _read_term_ids(out, options):
             f"the output {out} does not end in .h5, so other outputs could have the same table",
             fix=f"name the output {out.with_suffix('.h5')}; flyannot export writes other formats",
         )
-    return IdColumns(read_ontology(*options.ontology)) if options.ontology else None
+    paths = find_ontology(out, options.ontology)
+    return IdColumns(read_ontology(*paths)) if paths else None
 
 
 def _header(model_options, inputs, model_seed, options):
@@ -475,3 +476,5 @@ def write_predictions_table(out, ids=None):
     """
     stored = open_stored_file(out, "predictions")
     write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))
+    if ids:
+        ids.keep(out)
