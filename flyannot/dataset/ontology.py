@@ -83,10 +83,11 @@ class Ontology:
     """The entries of OBO files.
 
     entries : dict, id -> OntologyEntry
+    paths : Paths of the files that have the entries
     """
 
-    def __init__(self, entries):
-        self.entries = entries
+    def __init__(self, entries, paths=()):
+        self.entries, self.paths = entries, paths
         for entry in list(entries.values()):
             for merged in entry.ids["alt_id"]:
                 old = entries.setdefault(merged, OntologyEntry(merged, entry.name, is_obsolete=True))
@@ -227,14 +228,22 @@ def find_ontology(predictions, paths=()):
 
     predictions : Path of the predictions file; paths : tuple of Paths
     """
-    kept = predictions.with_name(f"{predictions.stem}-ontology.obo")
+    kept = _kept_path(predictions)
     return tuple(paths) or (kept,) * kept.is_file()
 
 
+def _kept_path(predictions):
+    return predictions.with_name(f"{predictions.stem}-ontology.obo")
+
+
 def keep_ontology(ontology, terms, predictions):
-    """Write what an ontology says of some terms beside a predictions file, where `find_ontology` finds it."""
-    if text := ontology.excerpt(terms):
-        write_text(predictions.with_name(f"{predictions.stem}-ontology.obo"), f"{text}\n")
+    """Write what an ontology says of some terms beside a predictions file, where `find_ontology` finds it.
+
+    The file that is kept already is not replaced by an excerpt of itself.
+    """
+    path = _kept_path(predictions)
+    if path not in ontology.paths and (text := ontology.excerpt(terms)):
+        write_text(path, f"{text}\n")
 
 
 def read_ontology(*paths):
@@ -259,7 +268,7 @@ def read_ontology(*paths):
         if not of_file:
             raise InputError(f"{path} has no [Term]", fix=_FIX)
         entries = of_file | entries
-    ontology = Ontology(entries)
+    ontology = Ontology(entries, paths)
     if circle := ontology.circles():
         names = ", ".join(Path(path).name for path in paths)
         _warn_once(f"warning: {names}: terms replace each other in a circle: {abbreviate_names(circle)}")
