@@ -61,6 +61,7 @@ MODULES_OF_STEPS = {
     step.task.partition(":")[0].removeprefix("flyannot.").replace(".", "/") + ".py" for step in STEPS.values()
 }
 OUTPUTS_WITHOUT_A_TASK = {
+    "dataset/ontology.py": "the excerpt of an ontology beside predictions",
     "cli/run.py": "holds the record of a run while it runs",
     "dataset/download.py": "a file of a mirror",
     "dataset/folder.py": "the tables of a data set folder",
