@@ -83,6 +83,8 @@ def test_one_line_says_what_stages_were_taken_for(caplog):
     assert describe_stage_spellings(["6", "5", "stage 5", "9", "4-6"]) == (
         "stages 5, 6 lie in stage range 4-6; stage 9 lies in stage range 9-10"
     )
+    for numbers, is_doubtful in (("123456", True), ("12345", False), ("1234567", False)):
+        assert ("number the stage ranges" in describe_stage_spellings(numbers)) == is_doubtful
     with caplog.at_level("INFO"):
         assert Selection(stage_range=["5", "7-8"]).stage_range == ("4-6", "7-8")
     assert caplog.messages == ["note: stage 5 lies in stage range 4-6"]

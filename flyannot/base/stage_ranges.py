@@ -85,13 +85,20 @@ def recover_stage_range(text):
 def describe_stage_spellings(texts):
     """Describe how spellings other than BDGP's names were read, such as "stage 5 lies in stage range 4-6".
 
+    BDGP also numbers its stage ranges from 1 to 6. If a table has just these numbers, that is said, too.
+
     `texts` are valid stage ranges as a user wrote them. Returns "" if all are BDGP's names or 13-17.
     """
     taken = {}
-    for plain in sorted({_normalise(text) for text in texts}, key=lambda plain: (len(plain), plain)):
+    plains = {_normalise(text) for text in texts}
+    doubt = (
+        "; if these number the stage ranges, as BDGP's do, write 1-3 for 1, 4-6 for 2, 7-8 for 3 and so on"
+    )
+    for plain in sorted(plains, key=lambda plain: (len(plain), plain)):
         if not match_stage_range_name(plain):
             taken.setdefault(parse_stage_range(plain), []).append(plain)
-    return "; ".join(f"{_name_stages(texts)} in stage range {name}" for name, texts in taken.items())
+    said = "; ".join(f"{_name_stages(texts)} in stage range {name}" for name, texts in taken.items())
+    return said + doubt * (plains == {*"123456"})
 
 
 def _name_stages(texts):

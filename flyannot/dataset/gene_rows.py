@@ -32,15 +32,15 @@ _MORE_NAMES = ("view", "fbgn", "group")  # columns that may have one
 _CLEANED = ("gene", "term", "fbgn")  # their names may be spelt in several ways
 _LIKE_DATES = ("gene", "term", "view")  # columns whose names a spreadsheet may turn into dates
 _MEANT = {  # other names that people give to columns, to suggest the right one
-    "image": "file filename file_name path picture images image_file image_name imagen imagem bild datei "
-    "immagine archivo fichier",
+    "image": "file filename file_name path picture images image_file image_name image_url imagen imagem bild "
+    "datei immagine archivo fichier",
     "gene": "symbol gene_symbol gene_name genes name gen gène",
     "stage_range": "stageranges stagerange stage_ranges " + STAGE_WORDS,
     "term": "terms annotation annotations label anatomy anatomical_term begriff término termino terme termo "
     "termine",
     "verdict": "verdicts answer decision status urteil entscheidung veredicto decisión verdetto décision",
     "date": "day dates time datum fecha data",
-    "view": "views ansicht vista vue",
+    "view": "views direction ansicht vista vue",
     "curator": "curators kurator kuratorin curador curadora curateur curatore",
     "note": "notes notiz kommentar comentario comment remarque nota",
 }

@@ -60,7 +60,7 @@ def format_counts(fates):
     """Format the number of pictures of each fate, and the most frequent reasons, in a few lines."""
     counts = Counter(fate.fate for fate in fates)
     named = ", ".join(f"{counts[fate]:,} {fate}" for fate in FATES if counts[fate])
-    lines = [f"{pluralise(len(fates), 'picture')}: {named}"]
+    lines = [f"{pluralise(len(fates), 'picture')}: {named}" if fates else "no picture"]
     reasons = Counter((fate.fate, reason) for fate in fates for reason in _list_reasons(fate))
     for name in FATES[1:]:
         shown = [f"{reason} ({n:,})" for (fate, reason), n in reasons.most_common() if fate == name]
