@@ -201,24 +201,22 @@ class IdColumns:
     """The columns with ontology identifiers of terms and stage ranges, which are added to a table.
 
     Several identifiers are separated by spaces.
+
+    ontology : Ontology; ids : dict, term that was looked up -> its id
     """
 
     COLUMNS = ("term_id", "stage_id")
 
     def __init__(self, ontology):
-        self._ontology = ontology
-        self._ids = {}
+        self.ontology = ontology
+        self.ids: dict = {}
         self._stages = {s: " ".join(ids) for s, ids in find_stage_ids(ontology).items()}
 
     def look_up(self, term, stage_range):
         """Return the ids of a term and of a stage range, in the order of COLUMNS."""
-        if term not in self._ids:
-            self._ids[term] = self._ontology.match(term).id
-        return self._ids[term], self._stages[stage_range]
-
-    def keep(self, predictions):
-        """Keep what the ontology says of the terms that were looked up, see `keep_ontology`."""
-        keep_ontology(self._ontology, self._ids, predictions)
+        if term not in self.ids:
+            self.ids[term] = self.ontology.match(term).id
+        return self.ids[term], self._stages[stage_range]
 
 
 def find_ontology(predictions, paths=()):

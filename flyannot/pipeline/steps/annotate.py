@@ -22,7 +22,7 @@ from flyannot.base.fates import (
 )
 from flyannot.base.text import pluralise
 from flyannot.dataset.images import select_images
-from flyannot.dataset.ontology import IdColumns, find_ontology, read_ontology
+from flyannot.dataset.ontology import IdColumns, find_ontology, keep_ontology, read_ontology
 from flyannot.encode.encoder import inexact_warnings
 from flyannot.encode.groups import group_images, image_gene_ids, training_rows
 from flyannot.files.hdf5.header import Header
@@ -477,4 +477,4 @@ def write_predictions_table(out, ids=None):
     stored = open_stored_file(out, "predictions")
     write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))
     if ids:
-        ids.keep(out)
+        keep_ontology(ids.ontology, ids.ids, out)
