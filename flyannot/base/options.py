@@ -20,8 +20,6 @@ from typing import Any, ClassVar
 
 from flyannot.base.errors import InputError, did_you_mean
 
-_FIX = "see the valid values: flyannot COMMAND --help"
-
 
 class OptionType:
     """Base class of the types of option values: it parses, validates and prints a value.
@@ -383,7 +381,7 @@ def parse_option(entry, value, where):
     except InputError as error:  # its message says what is wrong with the value
         raise InputError(f"{where}: {error.message}", fix=error.fix) from None
     except ValueError as error:
-        raise InputError(f"{where} is {value!r}, and must be {error}", fix=_FIX) from None
+        raise InputError(f"{where} is {value!r}, and must be {error}", fix=f"write {error}") from None
 
 
 def _field_default(entry):

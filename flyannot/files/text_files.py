@@ -225,13 +225,13 @@ def _toml_fix(text, message):
     number = re.search(r"at line (\d+)", message)
     line = text.splitlines()[int(number[1]) - 1] if number else ""
     name, equals, value = (part.strip() for part in line.partition("="))
-    bare = value.strip("\"'“”„‟«»‘’ ")
+    bare = value.strip("\"'“”„‟«»‘’ ").replace("\\\\", "/").replace("\\", "/")
     if number and "overwrite" in message:
         return f"delete one of the lines for {name}"
     if re.fullmatch(r"[+-]?\d+,\d+", value):
         return f"write a decimal point: {name} = {value.replace(',', '.')}"
     if equals and "\\" in value:
-        return f"write a path with / instead of \\, or in single quotes: {name} = '{bare}'"
+        return f'write a path with / instead of \\: {name} = "{bare}"'
     is_open = value[:1] in ("'", '"') and (len(value) == 1 or value[-1] != value[0])
     if equals and value and (is_open or value[0] not in "\"'[{"):
         return f'put text in quotes: {name} = "{bare}"'

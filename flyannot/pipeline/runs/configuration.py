@@ -4,6 +4,7 @@ The top level has `data-set`, `output` and `seed`, and one table for each option
 the file. The command line overrides the file.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -224,13 +225,11 @@ def _read_path(path, tables, key):
         raise InputError(f"{path} has no {key}", fix=f"add --{key}, or {key} = ... to the file")
     value = tables[key]
     if not isinstance(value, str):
-        raise InputError(
-            f"{path}: {key} is {value!r}, not a path in quotes", fix=f'write it as {key} = "folder"'
-        )
+        what = f"{path}: {key} is {value!r}, not a path in quotes"
+        raise InputError(what, fix=f'write it as {key} = "folder"')
     path_found = resolve_path(Path(path).parent, value.replace("\0", ""))
+    plain = json.dumps(value, ensure_ascii=False).replace("\\\\", "/").replace("\\", "/")
     if "\0" in value or not (value.isprintable() or path_found.exists()):  # "C:\temp" contains a tab
-        raise InputError(
-            f"{path}: {key} is {value!r}: in double quotes a backslash begins a special character",
-            fix=f"write the path with /, or in single quotes: {key} = 'C:\\folder'",
-        )
+        what = f"{path}: {key} is {value!r}: in double quotes a backslash begins a special character"
+        raise InputError(what, fix=f"write the path with /: {key} = {plain}")
     return path_found
