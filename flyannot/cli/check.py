@@ -60,7 +60,8 @@ def command(data_set, selection):
         try:
             images = read_folder(data_set, "", is_recursive=selection.recursive or bool(faults))
         except InputError as error:
-            faults.append(error)
+            if not any(IMAGES in fault.message for fault in faults):  # then a fault says more
+                faults.append(error)
     fates = merge_fates(fates, _check_pictures(images, is_in_table=is_in_table))
     print_text(format_counts(fates))
     for fate in sorted(fates, key=lambda fate: FATES.index(fate.fate)):

@@ -60,9 +60,8 @@ def read_named_images(paths, stage_range=None, *, is_recursive=False, **how):
         raise _stage_range_error(first)
     folders = [path for path in paths if Path(path).is_dir()]
     if folders:
-        raise InputError(
-            f"{folders[0]} is a folder among single images", fix="name one folder, or images only"
-        )
+        what = f"{folders[0]} is a folder among single images"
+        raise InputError(what, fix="name one folder, or images only")
     return images_from_files(paths, stage_range)
 
 

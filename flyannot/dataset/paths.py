@@ -18,7 +18,7 @@ IMAGES = "images.csv"
 ANNOTATIONS = "annotations.csv"
 TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx")  # the first that a folder has is read
 _SPREADSHEETS = (".xls", ".ods", ".fods", ".numbers")  # which a spreadsheet program can save as .xlsx
-_LIKE_TABLES = (*TABLE_SUFFIXES, ".txt", *_SPREADSHEETS)
+_LIKE_TABLES = (*TABLE_SUFFIXES, ".txt", ".gz", *_SPREADSHEETS)
 _MOST_FOLDERS = 1000  # subfolders that are searched
 _MOST_SOUGHT = 100  # missing images that get a suggestion
 
@@ -71,9 +71,8 @@ def find_table(folder_or_table, name):
         raise InputError(f"{path} has no {name}, but {place} has", fix=f"give the folder {place}")
     for other in list_other_tables(path):
         if did_you_mean(_stem(name), [_stem(other.name)]):
-            raise InputError(
-                f'no such table: {path / name}. Did you mean "{other.name}"?', fix=suggest_rename(other, name)
-            )
+            what = f'no such table: {path / name}. Did you mean "{other.name}"?'
+            raise InputError(what, fix=suggest_rename(other, name))
     return path / name
 
 

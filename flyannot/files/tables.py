@@ -305,11 +305,12 @@ def _find_columns(path, header, required, optional, words, meant, may_lack):
         places.append(plain.index(word) if same else len(header))
     others = [column for place, column in enumerate(header) if place not in places]
     missing = [name for name, place in zip(required + optional, places) if place == len(header)]
+    unsure = [name for name in others if not any(_plain_name(name) in words for words in meant.values())]
     found = {}  # missing column -> the column that may be it
     for name in missing:
         alike = [column for column in others if _plain_name(column) in meant.get(name, ())]
         if not alike and name in required:
-            short = [column for column in others if len(column) < _MOST_LONGER * len(name)]
+            short = [column for column in unsure if len(column) < _MOST_LONGER * len(name)]
             alike = [column for column in short if did_you_mean(name, [_plain_name(column)])]
         numbered = [column for column in others if re.fullmatch(rf"{name}_?\d+", _plain_name(column))]
         if len(numbered) > 1:

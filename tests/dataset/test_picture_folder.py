@@ -170,6 +170,7 @@ def test_check_names_pictures_that_the_table_does_not(flyannot, pictures):
         ("liste.txt", "Nr\tBild\n1\tC:\\fotos\\e0.png", True),
         ("images.xls", "old workbook", True),
         ("Images.ods", "PK", True),
+        ("images.csv.gz", "packed", True),
         ("sizes.csv", "image,mm\nother.png,3", False),
         ("pictures.csv", "image,fate\ne0.PNG,used", False),
     ],
@@ -182,7 +183,7 @@ def test_a_table_that_names_the_pictures_is_never_passed_over_in_silence(
     with pytest.raises(InputError) as caught:
         read_folder(pictures, None)
     is_saved = Path(name).suffix in (".xls", ".ods")
-    suffix = ".xlsx" if is_saved else ".csv" if name.endswith(".txt") else Path(name).suffix
+    suffix = ".xlsx" if is_saved else ".csv" if name.endswith((".txt", ".gz")) else Path(name).suffix
     way = "open it in a spreadsheet program, and save it as " if is_saved else "mv "
     assert (f"images{suffix}" in caplog.text and caught.value.fix.startswith(way)) == is_named
 

@@ -80,6 +80,7 @@ def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
         ("filename,gene,stage\na,b,4-6\n", ["--columns image=filename,stage_range=stage"]),
         ("gene,stage,image_url\na,4-6,b\n", ['"image_url" may be "image", "stage" may be "stage_range"']),
         ("image,Symbol,stage_range\na,b,4-6\n", ['no column "gene"', '"Symbol" may be "gene"']),
+        ("gene,stage,url\na,4-6,b\n", ['no column "image"', 'The column "stage" may be "stage_range"']),
         ("picture,gene,stage_range\na,b,4-6\n", ['no column "image"', " add --columns image=picture"]),
         ("image,gene1,gene2,stage_range\na,b,c,4-6\n", ["columns for gene: gene1, gene2", "a row for each"]),
         ("file,x,stage_range\na,b,4-6\n", ['"file" may be "image"', "in one line of the table"]),
