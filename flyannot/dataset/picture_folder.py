@@ -62,9 +62,8 @@ def list_pictures(folder, *, is_recursive=False, used=()):
 
     def on_error(error):
         if os.path.samefile(error.filename, folder):
-            raise InputError(
-                f"cannot read the folder {folder}: {error.strerror}", fix="check its permissions"
-            )
+            what = f"cannot read the folder {folder}: {error.strerror}"
+            raise InputError(what, fix="check its permissions")
         below.append(error.filename)
 
     for parent, folders, files in os.walk(folder, onerror=on_error):

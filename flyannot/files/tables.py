@@ -21,7 +21,7 @@ from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.text import clean_name, escape_unprintable, is_valid_cell, pluralise
 from flyannot.files.atomic_file import write_text
 from flyannot.files.content_kind import HEAD_BYTES, WEB_PAGE, ContentKind, recognise_content
-from flyannot.files.text_files import read_first_bytes, read_lines
+from flyannot.files.text_files import WAY_IN, read_first_bytes, read_lines
 from flyannot.files.workbooks import MAX_COLUMNS, NO_RESULT, SAVE_AS, SIGNATURES, read_sheet
 
 log = logging.getLogger("flyannot")
@@ -392,6 +392,7 @@ def _open_rows(path, required):
     try:
         start = read_first_bytes(path, HEAD_BYTES)
     except OSError as error:
+        fix = WAY_IN.get(type(error), fix)
         raise InputError(f"cannot read {path}: {error.strerror or error}", fix=fix) from error
     is_json = _JSON.match(start)
     kind = ContentKind("JSON", "save what it holds as CSV") if is_json else recognise_content(start)

@@ -29,6 +29,7 @@ _MAX_LINE = 2**21  # characters of a line
 _MAX_TOML = 2**20  # characters; names take 150 times their size
 _MAX_TOML_PARTS = 2**24  # squares of the dots in a line: a name of n parts, a.a.a, takes n**2 times 5 bytes
 _NOT_UTF8 = re.compile(r"[\udc80-\udcff]")  # characters that `surrogateescape` makes of such bytes
+WAY_IN: dict[type, str] = {PermissionError: "check its permissions"}  # error -> what mends it
 _MAX_SHOWN = 40  # characters of a line that is not UTF-8
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # marks at the beginning of a text
 
@@ -94,7 +95,7 @@ def read_text(path, *, fix):
             raise InputError(f"{path} has more than {_MAX_BYTES:,} bytes", fix=fix)
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
+        raise InputError(f"cannot read {path}: {error.strerror}", fix=WAY_IN.get(type(error), fix)) from error
     except UnicodeDecodeError as error:
         found = recognise_content(content[:HEAD_BYTES])
         advice = found.fix or ("save it as UTF-8" if found.name in ("", "UTF-16 text") else fix)
@@ -146,7 +147,7 @@ def read_lines(path, *, fix):
                 yield line.removeprefix("\ufeff")  # a mark within the text is left by joining files
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot read {path}: {reason}", fix=fix) from error
+        raise InputError(f"cannot read {path}: {reason}", fix=WAY_IN.get(type(error), fix)) from error
 
 
 def read_first_bytes(path, n_bytes):

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from flyannot.base.errors import FlyannotError
+from flyannot.files.text_files import WAY_IN
 from flyannot.images.address import Axis, choose_plane
 from flyannot.images.microscope_file import open_czi, open_lif
 from flyannot.images.normalise import normalise
@@ -103,7 +104,7 @@ def _decoding_error(path, error):
     if "unsupported" in words.lower():
         return unknown_pixel_type_error(path, words)
     reason = getattr(error, "strerror", None) or f"damaged or cut short ({words})"
-    return unreadable_image_error(path, reason)
+    return unreadable_image_error(path, reason, fix=WAY_IN.get(type(error)))
 
 
 def _find_container(path, file):

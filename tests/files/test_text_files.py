@@ -1,14 +1,17 @@
 """Tests of files from outside: size limits, and messages with a remedy."""
 
+import errno
 import os
 from contextlib import nullcontext
 
 import pytest
 
-from flyannot.base.errors import InputError
+from flyannot.base.errors import FlyannotError, InputError
 from flyannot.files import text_files
 from flyannot.files.atomic_file import write_text
+from flyannot.files.tables import read_rows
 from flyannot.files.text_files import read_json, read_lines, read_text, read_toml, unpacked_size_limit
+from flyannot.images.embryo import read_picture
 
 
 def test_a_text_that_cannot_be_read_is_named_with_the_reason_and_the_remedy(tmp_path, monkeypatch):
@@ -96,3 +99,17 @@ def test_what_is_nested_too_deep_is_refused_and_so_is_what_is_no_json(tmp_path, 
         path.write_text(text)
         with pytest.raises(InputError, match="does not contain scores"):
             read_json(path, what="scores", fix="?")
+
+
+def test_a_file_of_another_user_needs_its_permissions(tmp_path, monkeypatch):
+    def deny(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    path = tmp_path / "a.csv"
+    path.touch()
+    monkeypatch.setattr(os, "open", deny)
+    readers = read_rows, read_picture, lambda of: next(read_lines(of, fix="?"))
+    for read in readers:
+        with pytest.raises(FlyannotError, match="Permission denied") as caught:
+            read(path)
+        assert caught.value.fix == "check its permissions"
