@@ -1,8 +1,8 @@
 """Tests of files from outside: size limits, and messages with a remedy."""
 
-import errno
 import os
 from contextlib import nullcontext
+from unittest.mock import Mock
 
 import pytest
 
@@ -102,14 +102,9 @@ def test_what_is_nested_too_deep_is_refused_and_so_is_what_is_no_json(tmp_path, 
 
 
 def test_a_file_of_another_user_needs_its_permissions(tmp_path, monkeypatch):
-    def deny(*_):
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    path = tmp_path / "a.csv"
-    path.touch()
-    monkeypatch.setattr(os, "open", deny)
-    readers = read_rows, read_picture, lambda of: next(read_lines(of, fix="?"))
-    for read in readers:
-        with pytest.raises(FlyannotError, match="Permission denied") as caught:
-            read(path)
+    (tmp_path / "a.csv").touch()
+    monkeypatch.setattr(os, "open", Mock(side_effect=PermissionError(13, "Permission denied")))
+    for read in (read_rows, read_picture, lambda of: next(read_lines(of, fix="?"))):
+        with pytest.raises(FlyannotError, match="denied") as caught:
+            read(tmp_path / "a.csv")
         assert caught.value.fix == "check its permissions"
