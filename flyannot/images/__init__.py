@@ -1,1 +1,1 @@
-"""From an image file to the descriptors of its patches."""
+"""Pictures: from an image file to the descriptors of its patches."""

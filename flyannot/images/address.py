@@ -1,4 +1,4 @@
-"""Addresses of pictures: the path of a file, and after number signs a plane, a turn and an embryo.
+"""Addresses of pictures: the path of a file, then perhaps a plane, a way to turn it, and an embryo's number.
 
 `slide.czi#scene=2#z=5` is one plane of a microscope's file.  `photograph.tif#3` is the third embryo of a
 photograph, and `slide.czi#scene=2#3` the third embryo of that scene.  `embryo.png#turned=left-right` is a
@@ -32,17 +32,17 @@ _MAX_NAMED = 8  # a message lists so many channels or scenes by name
 
 
 def split_address(address):
-    """Split an address into its file, its planes and the number of its embryo.
+    """Split the address of a picture into its file, its planes and the number of its embryo.
 
     Parameters
     ----------
-    address : path or str
+    address : path or str, such as "slide.czi#scene=2#3"
 
     Returns
     -------
     file : str
     planes : tuple of str, such as "z=5", and perhaps "turned=both"
-    number : int, the number of the embryo, from 1; None for the whole picture
+    number : int, the number of the embryo on the photograph, from 1; None for the whole picture
     """
     text = os.fspath(address)
     if not isinstance(text, str) or "#" not in text or os.path.lexists(text):
@@ -52,41 +52,44 @@ def split_address(address):
 
 
 def image_path(address):
-    """Return the Path of the file of an address."""
+    """Return the Path of the file at an address such as "slide.czi#scene=2#3"."""
     return Path(split_address(address)[0])
 
 
 def file_name_part(name):
-    """Return the part of an image's name in a table that is the name of its file.
+    """Return the name of the file in the name of a picture: slide.czi in "slide.czi#z=5#3".
 
-    The disk is not read.
+    The name is taken from a table. Whether the file exists does not matter.
     """
     return _ADDRESS.fullmatch(name)[1]
 
 
 def address_from_name(file, name):
-    """Return the address of an image from its file and its name in a table, which may choose a plane."""
+    """Return the address of a picture: the path of its file, with the plane or embryo that its name chooses.
+
+    file : str, path of the file; name : str, name of the picture in a table, such as "slide.czi#z=5"
+    """
     behind_file = name[len(file_name_part(name)) :] if "#" in name else ""
     return file if file.endswith(behind_file) else file + behind_file
 
 
 def photograph_name(name):
-    """Return the name of the photograph on which an embryo was found; other names are returned unchanged."""
+    """Return the name of an embryo's photograph: "photo.tif" for "photo.tif#3". Other names are unchanged."""
     number = _ADDRESS.fullmatch(name)[4] if "#" in name else None
     return name.removesuffix(f"#{number}")
 
 
 def add_turn(name, turned):
-    """Return the name of a picture with a turn added, such as "embryo.png#turned=both".
+    """Add to the name of a picture that it must be turned, as in "embryo.png#turned=both".
 
-    turned : one of TURNS
+    name : str, name of the picture in a table; turned : str, a key of TURNS
     """
     photograph = photograph_name(name)
     return f"{photograph}#turned={turned}{name[len(photograph) :]}"
 
 
-def split_rotation(address, planes):
-    """Separate the turn of a picture from its planes.
+def split_turn(address, planes):
+    """Separate how a picture must be turned from the chosen planes.
 
     Parameters
     ----------
@@ -95,13 +98,14 @@ def split_rotation(address, planes):
 
     Returns
     -------
-    turn : tuple of two slices, for the rows and the columns; the last turn counts
-    planes : tuple of str, without turns
+    turn : tuple of two slices, which turn an array: of its rows and of its columns
+        The last "turned=" counts.
+    planes : tuple of str, without "turned="
 
     Raises
     ------
     UnusableImage
-        If the turn is unknown.
+        If there is no such way to turn a picture.
     """
     turned = [text.partition("=")[2] for text in planes if text.startswith("turned=")]
     if unknown := [text for text in turned if text not in TURNS]:
@@ -138,7 +142,7 @@ class Axis(NamedTuple):
     names: tuple = ()
 
     def in_words(self):
-        """Return the number of planes and the first names as text."""
+        """Return the number of planes and the first names as text, such as "2 channels (1 DAPI, 2 GFP)"."""
         count = pluralise(self.size, _NOUNS.get(self.name, self.name))
         if not any(self.names):
             return count
@@ -147,23 +151,27 @@ class Axis(NamedTuple):
 
 
 def name_axes(sizes, channel_names=()):
-    """Return an Axis for each (letter, size), such as ("Z", 5), in the order of a file.
+    """Return the axes of a picture file, as a list of Axis.
 
-    sizes : list of pairs; channel_names : names of the channels, which count only if there is one for each
+    Parameters
+    ----------
+    sizes : list of (letter, number of planes), such as ("Z", 5), in the order of the file
+    channel_names : tuple of str, ignored unless there is one name for each channel
     """
     names = {"C": channel_names} if len(channel_names) == dict(sizes).get("C") else {}
     return [Axis(AXIS_NAMES.get(d, d.lower()), int(n), names.get(d, ())) for d, n in sizes]
 
 
 def choose_plane(path, axes, planes, *, is_complete=True):
-    """Choose one plane on each axis of a file.
+    """Choose one plane on each axis of a picture file.
 
     Parameters
     ----------
     path : path of the file, for messages
     axes : list of Axis
-    planes : sequence of str, such as "z=5"; a later choice overrides an earlier one
-    is_complete : whether the file has no other axes; otherwise choices for others are ignored
+    planes : sequence of str, such as "z=5"; a later choice for the same axis overrides an earlier one
+    is_complete : bool, True if `axes` are all axes of the file
+        If so, choosing a plane on another axis is an error; otherwise that choice is ignored.
 
     Returns
     -------
@@ -177,17 +185,17 @@ def choose_plane(path, axes, planes, *, is_complete=True):
     wanted = dict(PlaneType().parse(text).split("=", 1) for text in planes)
     open_axes = [axis for axis in axes if axis.size > 1 and axis.name not in wanted]
     if open_axes:
-        raise _ambiguous(path, axes, open_axes)
+        raise _no_choice_error(path, axes, open_axes)
     known = {axis.name for axis in axes}
     missing = [Axis(name, 1) for name in wanted if name not in known] if is_complete else []
-    chosen = {axis.name: _number_on(axis, wanted.get(axis.name), path, axes) for axis in (*axes, *missing)}
+    chosen = {axis.name: _find_plane(axis, wanted.get(axis.name), path, axes) for axis in (*axes, *missing)}
     return {axis.name: chosen[axis.name] for axis in axes}
 
 
-def _ambiguous(path, axes, open_axes):
-    """Return the UnusableImage for a file in which a plane must be chosen on some axes.
+def _no_choice_error(path, axes, open_axes):
+    """Return the UnusableImage for a file with several planes of which none is chosen.
 
-    axes : all axes of the file; open_axes : the axes without a choice
+    axes : all axes of the file, a list of Axis; open_axes : the axes on which a plane must be chosen
     """
     several = ", ".join(axis.in_words() for axis in axes if axis.size > 1)
     examples = [f"{axis.name}={(axis.size + 1) // 2 if axis.name == 'z' else 1}" for axis in open_axes]
@@ -197,12 +205,15 @@ def _ambiguous(path, axes, open_axes):
     return unreadable_image_error(path, f"it contains several pictures: {several}", fix=fix)
 
 
-def _number_on(axis, text, path, axes):
-    """Return the number of the plane, from 0, that a text such as 5 or DAPI chooses on an Axis.
+def _find_plane(axis, text, path, axes):
+    """Return the number, from 0, of the plane that a user chose on an axis.
 
-    A text in double quotes is a name.  Without a text the number is 0.
-
-    axes : all axes of the file, for messages
+    Parameters
+    ----------
+    axis : Axis
+    text : str, a number from 1 or a name, such as 5 or DAPI; None for the first plane
+        A text in double quotes is a name.
+    path, axes : the file and all its axes, for messages
 
     Raises
     ------

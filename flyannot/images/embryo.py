@@ -1,4 +1,4 @@
-"""Picture files and the embryos on them: a file is opened once, and what is computed from it is kept.
+"""Picture files, and the embryos on them, which are found, turned and scaled.
 
 All code that reads the picture of an embryo reads it here. A `PictureFile` gives the digest of its bytes and
 the picture at an address. An `Embryo` is found, turned and scaled in the picture, in the way that options
@@ -15,7 +15,7 @@ import numpy as np
 from flyannot.base.quality_warnings import QualityWarning
 from flyannot.files.text_files import open_regular_file
 from flyannot.images import quality
-from flyannot.images.address import split_address, split_rotation
+from flyannot.images.address import split_address, split_turn
 from flyannot.images.geometry import STANDARD_PX, load_opencv, resize_to_fit
 from flyannot.images.grey_levels import separate_stain, to_grey
 from flyannot.images.image_file import decode_plane, explain_decoding_errors
@@ -36,7 +36,7 @@ def open_picture(path):
     Raises
     ------
     UnusableImage
-        If there is no such file, or it cannot be opened.
+        If the file does not exist or cannot be opened.
     """
     with explain_decoding_errors(path):
         file = open_regular_file(path)
@@ -45,7 +45,7 @@ def open_picture(path):
 
 
 class PictureFile:
-    """An open picture file. The plane that was decoded last, and the embryos found on it, are kept.
+    """An open picture file, which keeps the plane that was decoded last, and the embryos found on it.
 
     Parameters
     ----------
@@ -68,12 +68,12 @@ class PictureFile:
             return hashlib.file_digest(self._file, "sha256").hexdigest()
 
     def read_picture(self, address, usual_planes=()):
-        """Read the picture at an address, in the colours of the file.
+        """Read a picture of this file, in the colours of the file.
 
         Parameters
         ----------
-        address : path or address of a picture of this file, as in `address`
-        usual_planes : sequence of str, the plane of all files of a data set, unless the address chooses one
+        address : path or str, the file itself, or with a plane and an embryo, such as "slide.czi#z=5#3"
+        usual_planes : sequence of str, such as "z=5", the plane to read unless the address chooses one
 
         Returns
         -------
@@ -83,10 +83,11 @@ class PictureFile:
         Raises
         ------
         UnusableImage
-            As `decode_plane`; also if there is no such embryo, or it cannot be used.
+            If the plane cannot be decoded, see `decode_plane`. Also if the photograph has no embryo of this
+                number, or if that embryo cannot be used.
         """
         _, chosen, number = split_address(address)
-        turn, chosen = split_rotation(address, chosen)
+        turn, chosen = split_turn(address, chosen)
         if number is None:
             return np.ascontiguousarray(self._decode(chosen, tuple(usual_planes))[turn])
         picture, candidates = self._find(chosen, tuple(usual_planes))
@@ -107,22 +108,26 @@ class PictureFile:
         Raises
         ------
         UnusableImage
-            As `decode_plane`; NoEmbryo if nothing stands out.
+            If the plane cannot be decoded, see `decode_plane`; NoEmbryo if nothing stands out.
         """
         _, chosen, _ = split_address(address)
-        return self._find(split_rotation(address, chosen)[1], tuple(usual_planes))[1]
+        return self._find(split_turn(address, chosen)[1], tuple(usual_planes))[1]
 
 
 def _decode_plane(path, file, chosen, usual_planes):
-    """Decode a plane of an open file."""
+    """Decode a plane as `decode_plane` does, with every error turned into an UnusableImage."""
     with explain_decoding_errors(path):
         return decode_plane(path, file, chosen, usual_planes)
 
 
 def _find_candidates(path, decode, chosen, usual_planes):
-    """Return a plane of a file, and the EmbryoCandidates on it.
+    """Return a plane of a photograph, and the list of EmbryoCandidates on it.
 
-    decode : function that decodes the plane
+    Parameters
+    ----------
+    path : path of the photograph, for messages
+    decode : function (chosen, usual_planes) that returns the plane
+    chosen, usual_planes : tuples of str, such as "z=5": the chosen plane, and the one for other axes
     """
     picture = decode(chosen, usual_planes)
     height, width = picture.shape[:2]
@@ -131,33 +136,35 @@ def _find_candidates(path, decode, chosen, usual_planes):
 
 
 def read_picture(address, planes=()):
-    """Open a file and read the picture at an address, as `PictureFile.read_picture`."""
+    """Open a picture file and read the picture at an address, as `PictureFile.read_picture` returns it.
+
+    address : path or str, such as "slide.czi#z=5#3"; planes : sequence of str, such as "z=5", its usual plane
+    """
     with open_picture(split_address(address)[0]) as opened:
         return opened.read_picture(address, planes)
 
 
 def read_grey(address, *, size_px=STANDARD_PX):
-    """Read the grey levels of a whole picture, scaled to fit: float32 (height, width), from 0 (black) to 255.
+    """Read the grey levels of a whole picture, scaled to a size: float32 array, from 0 (black) to 255.
 
     Parameters
     ----------
     address : path or address of the picture
-    size_px : (height, width) of the result, in pixels
+    size_px : (height, width) of the result, in pixels; the picture keeps its proportions
 
     Raises
     ------
     UnusableImage
-        As `PictureFile.read_picture`.
+        If the picture cannot be read, as in `PictureFile.read_picture`.
     """
     return resize_to_fit(to_grey(read_picture(address)), size_px)
 
 
 class EmbryoView(NamedTuple):
-    """An embryo at the standard size, as options ask for it.
+    """The picture of an embryo at the standard size, prepared as the options of `flyannot extract` say.
 
-    grey : float32 array of shape STANDARD_PX, the grey levels of the channel that is described
-    warnings : tuple of QualityWarning
-        The warnings of `quality`, and NOT_REGISTERED with the reason if no embryo was found.
+    grey : float32 array of shape STANDARD_PX, the grey levels from which descriptors are computed
+    warnings : tuple of QualityWarning, also NOT_REGISTERED with the reason if no embryo was found
     shown : uint8 array (height, width) or (height, width, 3), the picture for display
     """
 
@@ -167,12 +174,12 @@ class EmbryoView(NamedTuple):
 
 
 class Embryo:
-    """The picture of one embryo. The embryo is searched for once, when it is first needed.
+    """The picture of one embryo; the outline of the embryo is searched for once, at its first use.
 
     Parameters
     ----------
     picture : array (height, width) or (height, width, 3), from 0 to 255, at its own size
-    is_cut_out : whether it was cut out of a photograph of several embryos, on which it may be upright
+    is_cut_out : bool, True if it was cut out of a photograph of several embryos
     """
 
     def __init__(self, picture, *, is_cut_out=False):
@@ -182,14 +189,14 @@ class Embryo:
         self._drawn: dict = {}
 
     def view(self, options):
-        """Return the EmbryoView for some ExtractOptions."""
+        """Return the EmbryoView of this embryo for some ExtractOptions."""
         pose, why_not = self._pose if options.register == "axis" else (None, ())
         is_mirrored = bool(pose) and options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY
         if pose and options.orient and abs(pose.axis_asymmetry) < _LEAST_ASYMMETRY:
             why_not = (QualityWarning(quality.EITHER_WAY),)
         elif pose and not options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY:
             why_not = (QualityWarning(quality.POSTERIOR_LEFT),)
-        grey = self._frame("grey" if options.channel == "grey" else "own", pose, is_mirrored)
+        grey = self._scale("grey" if options.channel == "grey" else "own", pose, is_mirrored)
         if grey.ndim == 3:
             grey = grey[..., 2] if options.channel == "blue" else separate_stain(grey)
         # The pose is more exact than the small copy that `picture_warnings` measures.
@@ -197,14 +204,14 @@ class Embryo:
         ignored |= {quality.PORTRAIT} if self._is_cut_out else set()
         of_picture = (warning for warning in self._warnings if warning.kind not in ignored)
         drawn = redraw_as_pattern(grey) if options.channel == "pattern" else grey
-        shown = load_opencv().convertScaleAbs(self._frame("own", pose, is_mirrored))  # rounds to bytes
+        shown = load_opencv().convertScaleAbs(self._scale("own", pose, is_mirrored))  # rounds to bytes
         smooth = [quality.SMOOTH] if pose and self._is_smooth else []
         return EmbryoView(drawn, (*quality.standard_warnings(grey), *of_picture, *why_not, *smooth), shown)
 
     def draw(self, view, options):
-        """Return the ShownPicture of an EmbryoView; one JPEG is made for all views that are turned alike.
+        """Return the ShownPicture of an EmbryoView; its JPEG is made once for all views that lie alike.
 
-        options : ExtractOptions of the view
+        view : EmbryoView, as `view` returns; options : ExtractOptions of the view
         """
         turned = options.register, options.orient
         if turned not in self._drawn:
@@ -212,9 +219,13 @@ class Embryo:
         return self._drawn[turned]
 
     def side_warnings(self, options, view, stage_range):
-        """Return [DORSAL_DOWN] if the options find the embryo, and its outline says so; otherwise [].
+        """Return [DORSAL_DOWN] if the outline of the embryo shows that its dorsal side is down; otherwise [].
 
-        view, stage_range : as in the table, "" if not known
+        Parameters
+        ----------
+        options : ExtractOptions; the list is empty unless they register the embryo
+        view : str, the view of the embryo, such as "lateral"; "" if not known
+        stage_range : str, such as "4-6"; "" if not known
         """
         pose = self._pose[0] if options.register == "axis" else None
         is_down = pose and quality.is_dorsal_down(pose.lower_bulge, view, stage_range)
@@ -222,39 +233,39 @@ class Embryo:
 
     @cached_property
     def unevenness(self):
-        """How uneven the tissue of the embryo is, as `measure_unevenness` returns.
+        """The unevenness of the tissue of the embryo (float), as `measure_unevenness` returns it.
 
-        nan if the picture is grey, or no embryo is found.
+        It is nan if the picture is grey, or if no embryo is found.
         """
         pose = self._pose[0] if self._picture.ndim == 3 else None
-        return measure_unevenness(self._frame("own", pose, False)) if pose else float("nan")
+        return measure_unevenness(self._scale("own", pose, False)) if pose else float("nan")
 
     @cached_property
     def _is_smooth(self):
-        """Whether the registered embryo is smooth inside; either way round it is the same."""
-        return quality.is_smooth(load_opencv().convertScaleAbs(self._frame("own", self._pose[0], False)))
+        """True if the embryo has no texture inside; mirroring the picture does not change this."""
+        return quality.is_smooth(load_opencv().convertScaleAbs(self._scale("own", self._pose[0], False)))
 
     @cached_property
     def _warnings(self):
-        """The QualityWarnings about the picture as it was taken."""
+        """The tuple of QualityWarnings about the picture before it is turned and scaled."""
         return quality.picture_warnings(self._picture)
 
     @cached_property
     def _pose(self):
-        """The EmbryoPose, or None if no embryo is found; and a tuple with the warning that says why."""
+        """The EmbryoPose and (), or None and a tuple with the QualityWarning why no embryo was found."""
         try:
             return find_pose(self._picture), ()
         except NoEmbryo as error:
             return None, (QualityWarning(quality.NOT_REGISTERED, error.reason),)
 
-    def _frame(self, levels, pose, is_mirrored):
-        """Return the picture at the standard size, which is kept.
+    def _scale(self, levels, pose, is_mirrored):
+        """Return the picture at the standard size; it is computed once for each combination of parameters.
 
         Parameters
         ----------
         levels : "grey" for its grey levels, or "own" for its own colours
-        pose : EmbryoPose by which it is turned and cut out; None to scale it to fit
-        is_mirrored : bool
+        pose : EmbryoPose by which it is turned and cut out; None to scale the whole picture to fit
+        is_mirrored : bool, True to exchange left and right
         """
         key = levels if self._picture.ndim == 3 else "own", pose is None, is_mirrored
         if key not in self._frames:

@@ -36,7 +36,7 @@ class DescribedPatches:
 
 
 def describe_patches(grey, options):
-    """Describe every patch with enough contrast, on one grid for each size of patches.
+    """Compute the descriptors of all patches with enough contrast, on one grid for each side of patches.
 
     Parameters
     ----------
@@ -54,18 +54,18 @@ def describe_patches(grey, options):
     """
     if options.shrinking > 1:
         grey = resize_image(grey, tuple(length // options.shrinking for length in grey.shape[::-1]))
-    of_sides = [_describe_side(grey, side, options) for side in sorted_patch_sizes(options.patch_px)]
+    of_sides = [_describe_one_side(grey, side, options) for side in sorted_patch_sizes(options.patch_px)]
     arrays = zip(*((one.descriptors, one.centres_px, one.patch_px) for one in of_sides))
     return DescribedPatches(*map(np.concatenate, arrays), sum(one.n_candidates for one in of_sides))
 
 
-def _describe_side(grey, side, options):
-    """Return the DescribedPatches of one size.
+def _describe_one_side(grey, side, options):
+    """Return the DescribedPatches of all patches that have one side.
 
     Parameters
     ----------
-    grey : array (height, width), shrunk as the options say
-    side : int, side of the patches in pixels before it was shrunk
+    grey : array (height, width), grey levels, shrunk by `options.shrinking`
+    side : int, side of the patches in pixels of the picture before it was shrunk
     options : ExtractOptions
     """
     shrinking = options.shrinking
@@ -84,15 +84,16 @@ def _describe_side(grey, side, options):
 
 
 def count_candidate_patches(options):
-    """Return the number of patches of an image of the standard size, before any are left out."""
+    """Count the patches of an image of the standard size, including patches without contrast (int)."""
     sides = sorted_patch_sizes(options.patch_px)
     return sum(len(patch_corners(STANDARD_PX, side, options.stride_px)) for side in sides)
 
 
 def choose_stride(options, n_images):
-    """Return a copy of the options with a number as `stride_px`.
+    """Return a copy of the options in which `stride_px` is a number.
 
-    If it is not given, it is STRIDE_PX, or half of it if the images have too few patches for a dictionary.
+    If the user did not set it, it is STRIDE_PX, or half of it if the images have too few patches for a
+    dictionary.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def intensity_features(grey, corners, patch_px, weight, *, std):
     patch_px : int, side of a patch in pixels
     weight : float in (0, 1], length of each pair of cosine and sine as a fraction of 255; a SIFT descriptor
         has the length 512
-    std : float array (n_patches,), as `patch_std` returns
+    std : float array (n_patches,), standard deviation of the grey levels of each patch
 
     Returns
     -------

@@ -16,9 +16,9 @@ _REDUCING_GAP = 4  # whole blocks are averaged first: from this ratio on, roundi
 
 @cache
 def load_opencv():
-    """Import and return cv2, set to one thread.
+    """Import and return cv2 (OpenCV), set to one thread, since images are processed in parallel.
 
-    Images are processed in parallel, and the bits must not depend on the number of threads.
+    The bits of a result must not depend on the number of threads.
     """
     import cv2  # imported on demand: it is slow, and half of all commands read no picture
 
@@ -27,9 +27,9 @@ def load_opencv():
 
 
 def resize_image(picture, size):
-    """Resize a picture to (width, height), float32.
+    """Resize a picture to the given (width, height) in pixels; the result is float32.
 
-    Shrinking averages areas; enlarging is linear.
+    Smaller pictures are means over areas; larger ones are interpolated linearly.
     """
     cv2 = load_opencv()
     height, width = picture.shape[:2]
@@ -42,7 +42,7 @@ def resize_image(picture, size):
 
 
 def enlarge_image(picture, factor):
-    """Enlarge grey levels by an integer factor, linearly.
+    """Enlarge the grey levels of a picture by an integer factor, with linear interpolation.
 
     Every factor-th pixel, across and down, keeps its value.
     """
@@ -64,7 +64,7 @@ def warp_image(picture, matrix, size, fill=0.0):
         It maps a point (x, y, 1) of the frame to a point of the picture, in pixels from the top left corner.
         The middle of the first pixel is (0.5, 0.5).
     size : (width, height) of the frame
-    fill : float, or one for each colour, the value outside the picture
+    fill : float, or one for each colour, the value of the frame outside the picture
 
     Returns
     -------
@@ -80,10 +80,9 @@ def warp_image(picture, matrix, size, fill=0.0):
 
 
 def blur_image(picture, sigma_px, *, truncate=4.0):
-    """Blur a picture with a Gaussian.
+    """Convolve a picture with a Gaussian, cut off at `truncate` standard deviations.
 
-    `sigma_px` is one standard deviation, or (down, across).  The kernel ends at `truncate` standard
-    deviations.
+    sigma_px : float, one standard deviation in pixels, or a pair (down, across)
     """
     cv2 = load_opencv()
     down, across = (float(sigma) for sigma in np.broadcast_to(sigma_px, 2))
@@ -92,9 +91,9 @@ def blur_image(picture, sigma_px, *, truncate=4.0):
 
 
 def distance_transform(mask):
-    """Return the distance of every pixel of a mask from the nearest pixel outside it, in pixels.
+    """Return the distance, in pixels, of every pixel of a mask from the nearest pixel outside the mask.
 
-    The mask must not be true everywhere.  Pixels outside have the distance 0.
+    Pixels outside the mask have the distance 0. The mask must not be True everywhere.
     """
     cv2 = load_opencv()
     was_used = cv2.ipp.useIPP()
@@ -106,10 +105,13 @@ def distance_transform(mask):
 
 
 def resize_to_fit(picture, size_px):
-    """Scale a picture to fit inside `size_px`, float32 from 0 to 255.
+    """Scale a picture to fit into a frame, which is padded with the median of the picture's border.
 
-    Proportions are kept.  The picture is centred, and padded with the median of its border.  A picture of
-    that size is not changed.
+    Proportions are kept, and the picture is centred. A picture of the size of the frame is not changed.
+
+    picture : array of numbers from 0 to 255; size_px : (height, width) of the frame
+
+    Returns a float32 array, from 0 to 255.
     """
     height, width = size_px
     size = picture.shape[:2]
@@ -127,7 +129,7 @@ def resize_to_fit(picture, size_px):
 
 
 def _centred_length(length, outer):
-    """Return the integer nearest to `length` that leaves equal margins on both sides of `outer`.
+    """Return the integer nearest to `length` that leaves equal margins on both sides within `outer` pixels.
 
     With equal margins, mirrored pictures stay mirrored.
     """
@@ -135,5 +137,5 @@ def _centred_length(length, outer):
 
 
 def border_values(picture):
-    """Return the values of all pixels on the four sides of a picture, each once."""
+    """Return the values of all pixels on the four sides of a picture, each once, as a flat array."""
     return np.concatenate([picture[0], picture[-1], picture[1:-1, 0], picture[1:-1, -1]])

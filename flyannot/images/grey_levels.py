@@ -21,30 +21,31 @@ TISSUE = (0.57, 0.54, 0.61)  # shadow and yolk: grey, a little yellow
 
 
 def guess_white_level(highest, type_bits):
-    """Guess the number that is white in a picture of whole numbers.
+    """Guess which number means white in a picture of integers.
 
-    Numbers of 16 bits often come from a camera with fewer bits.  White is then the largest number of the
-    smallest such range that contains `highest`.
+    Integers of 16 bits often come from a camera with fewer bits. White is then the largest number of the
+    smallest camera range that contains `highest`.
 
-    highest : the largest number in the picture; type_bits : bits of its numbers
+    highest : the largest number in the picture; type_bits : int, bits of the integer type
     """
     in_use = (bits for bits in (*CAMERA_BITS, 16) if bits < type_bits and highest < 2**bits)
     return 2.0 ** next(in_use, type_bits) - 1
 
 
 def stated_white_level(maximum):
-    """Return the number that is white if a file says that `maximum` is its largest number.
+    """Return the number that means white if a file states that `maximum` is its largest number.
 
-    It is the largest number of some bits: of as many as `maximum` fills, or of a camera's.
+    It is `maximum` itself if that is above 255 and of the form 2^n - 1. Otherwise it is the largest number of
+    the smallest camera range that contains `maximum`.
     """
     fills_bits = maximum > 255 and maximum & (maximum + 1) == 0
     return float(maximum) if fills_bits else guess_white_level(maximum, 32)
 
 
 def to_luma(pixels):
-    """Convert colours (height, width, 3) to grey levels, Rec. 601.
+    """Convert colours (height, width, 3) to grey levels (height, width) with the weights of Rec. 601.
 
-    Bytes are converted exactly as by Pillow's mode "L".
+    Bytes are converted to exactly the levels of Pillow's mode "L".
     """
     if pixels.dtype == np.uint8:
         from PIL import Image
@@ -63,7 +64,7 @@ def to_grey(picture):
 
 
 def separate_stain(rgb):
-    """Return the grey levels that a picture would have if it showed only the stain.
+    """Return the grey levels that a picture of an embryo would have if it showed only the stain.
 
     What absorbs blue as much as red or more (shadow, yolk, brown) counts as no stain.  The two colours are
     fixed, so that the result for a picture depends on no other picture.  They come from the optical densities
@@ -100,7 +101,7 @@ def separate_stain(rgb):
 
 @lru_cache(maxsize=1)
 def _stain_matrices():
-    """Return the matrix whose rows are the colours of stain, tissue and the rest, and its inverse."""
+    """Return the matrix whose rows are the colours of stain, tissue and the rest, and its inverse matrix."""
     rows = np.array([STAIN, TISSUE, np.cross(STAIN, TISSUE)])
     to_rgb = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return to_rgb, np.linalg.inv(to_rgb)

@@ -1,7 +1,7 @@
 """Decoding of picture files: the only place where the pictures of a user are opened (a test checks it).
 
-The content of a file decides its format, and its suffix does not.  The container of a format yields the
-scenes of a file; one plane is read as it is stored, and `normalise` makes grey levels or colours of it.
+The content of a file decides its format, and its suffix does not.  One function for each
+format yields the scenes of a file. One plane is read as stored, then `normalise` converts its pixels.
 """
 
 import os
@@ -28,7 +28,10 @@ from flyannot.images.unreadable import (
 
 @contextmanager
 def explain_decoding_errors(path):
-    """Turn every error of reading and decoding a picture within a `with` block into an UnusableImage."""
+    """Turn every error of reading or decoding a picture within a `with` block into an UnusableImage.
+
+    path : path of the picture, for the message
+    """
     try:
         _silence_pillow()
         yield
@@ -56,8 +59,8 @@ def decode_plane(path, file, planes=(), usual_planes=()):
     ----------
     path : path of the picture, for messages
     file : the open file
-    planes : sequence of str, such as "z=5", the chosen plane, which must exist
-    usual_planes : sequence of str, the plane of all files of a data set, unless `planes` choose another.
+    planes : sequence of str, such as "z=5", the plane that a user chose for this file, which must exist
+    usual_planes : sequence of str, the plane for axes on which `planes` choose none.
         It has no effect if the format of the file has no planes, such as PNG.
 
     Returns
@@ -99,7 +102,10 @@ def _silence_pillow():
 
 
 def _decoding_error(path, error):
-    """Make the UnusableImage for an error of the system or of a decoder."""
+    """Make the UnusableImage that explains an error of the operating system or of a decoder.
+
+    path : path of the picture, for the message; error : the exception
+    """
     words = " ".join(re.sub("<.* at 0x.*>", "", str(error)).split()) or type(error).__name__
     if "unsupported" in words.lower():
         return unknown_pixel_type_error(path, words)
@@ -108,7 +114,7 @@ def _decoding_error(path, error):
 
 
 def _find_container(path, file):
-    """Return the container of an open file by its first bytes; the file is rewound.
+    """Return the function that opens an open file's format, found by the first bytes; the file is rewound.
 
     Raises
     ------

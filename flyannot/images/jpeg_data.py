@@ -1,6 +1,6 @@
-"""Checks of the coded pixels of a JPEG.
+"""Checks whether the compressed pixels of a JPEG are complete.
 
-libjpeg fills in what is missing at the end, and says so in a warning that no Python library passes on.
+libjpeg fills in missing pixels at the end, and reports this in a warning that no Python library passes on.
 """
 
 import io
@@ -33,9 +33,11 @@ _TAIL_BYTES = 16  # of which a part must matter, in the last scan of a picture
 
 
 def find_markers(content):
-    """Yield each marker of a JPEG and its place, to its end or to the start of another picture.
+    """Yield (marker, index) of each marker of a JPEG, to its end or to the start of another picture.
 
-    Markers within segments and coded pixels do not count.
+    Markers within segments and compressed pixels do not count.
+
+    content : bytes of the JPEG
     """
     place = 2
     while found := _MARKER.search(content, place):
@@ -48,47 +50,54 @@ def find_markers(content):
 
 
 def end_jpeg(content, markers):
-    """Return the bytes of a JPEG with an end, and without what stands behind it.
+    """Return the bytes of a JPEG that end with the end marker, without any bytes that follow the picture.
 
-    markers : list of what `find_markers` yields
+    content : bytes of the JPEG; markers : list of (marker, index) from `find_markers`
     """
     has_end = markers and markers[-1][0] in _ENDS
     return content[: markers[-1][1] if has_end else None] + END_OF_JPEG
 
 
 def require_few_scans(path, markers, n_pixels):
-    """Raise UnusableImage if the scans of a JPEG, by its list of markers, would take seconds to decode."""
+    """Raise UnusableImage if a JPEG has so many scans that it would take seconds to decode.
+
+    path : path for the message; markers : list from `find_markers`; n_pixels : int, pixels of the picture
+    """
     n_scans = sum(marker == SCAN for marker, _ in markers)
     if n_scans > max(USUAL_SCANS, MAX_SCAN_PIXELS // n_pixels):
         raise unreadable_image_error(path, f"{n_scans} scans, which take too long to decode")
 
 
 def require_whole_jpeg(path, content, markers):
-    """Raise UnusableImage unless the coded pixels of a JPEG are complete, and nothing is left of them.
+    """Raise UnusableImage unless the compressed pixels of a JPEG are complete and nothing follows them.
 
-    A picture with one scan is decoded again, at an eighth, as if it were two rows of blocks higher.  If its
-    pixels are complete, the decoder meets their end in the first block that is too many.  All other blocks
-    are grey, and if the last byte is left out, all are.  Of a picture with restarts, this is its last part.
-    Other pictures are decoded with more bits behind them, and with fewer.
+    A JPEG with one scan is decoded again, at an eighth of its size, as if it were two rows of blocks higher.
+    If its pixels are complete, they end in the first added block, and the other added blocks are grey.
+    Without the last byte, all added blocks are grey.  If the JPEG has restarts, only the part after the last
+    one is checked.  Other JPEGs are decoded with bits added at the end, and with bits removed.
 
     Parameters
     ----------
     path : path of the file, for messages
     content : bytes of the JPEG
-    markers : list of what `find_markers` yields
+    markers : list of (marker, index) from `find_markers`
     """
     frames = [(marker, place) for marker, place in markers if marker in _FRAMES]
     if not frames:  # arithmetic codes do not show where they end
         raise unknown_pixel_type_error(path, "a JPEG with arithmetic codes")
-    if not _is_whole(content, *frames[0], markers):
+    if not _is_whole_jpeg(content, *frames[0], markers):
         fault = "the pixels of the JPEG end too early, or other bytes follow them"
         raise unreadable_image_error(path, f"damaged or cut short ({fault})")
 
 
-def _is_whole(content, kind, frame, markers):
-    """Return whether the pixels of a JPEG are complete.
+def _is_whole_jpeg(content, kind, frame, markers):
+    """Return True if the compressed pixels of a JPEG are complete, and no other bytes follow them.
 
-    kind, frame : marker and place of the segment with its size
+    Parameters
+    ----------
+    content : bytes of the JPEG
+    kind, frame : marker and index of the segment that contains the size of the picture
+    markers : list of (marker, index) from `find_markers`
     """
     scans = [place for marker, place in markers if marker == SCAN]
     n_parts = content[frame + 9]
@@ -121,22 +130,30 @@ def _is_whole(content, kind, frame, markers):
             return False
         if not is_grey[0]:
             return True
-    shown = _digest(pixels)
+    shown = _checksums(pixels)
     behind = _FILLER if kind == _LOSSLESS else b""  # white may end in zeros, as the decoder fills in
     is_short = len(pixels) < scans[-1] + 2 * _TAIL_BYTES
-    is_needed = is_short or _digest(pixels[:-_TAIL_BYTES] + behind) != shown
-    return is_needed and _digest(pixels + _FILLER) == shown
+    is_needed = is_short or _checksums(pixels[:-_TAIL_BYTES] + behind) != shown
+    return is_needed and _checksums(pixels + _FILLER) == shown
 
 
 def _find_grey_blocks(coded, frame, unit, shape):
-    """Return which units of blocks are grey in two rows of them below a JPEG with one scan.
+    """Return which blocks are grey if a JPEG with one scan is decoded as if it were two rows of units higher.
+
+    Blocks of 8 x 8 pixels are compressed in units, such as 2 x 2 blocks.
 
     Parameters
     ----------
-    coded : bytes of the JPEG without its end
-    frame : place of its size
-    unit : rows and columns of blocks in a unit
-    shape : rows and columns of units in the JPEG
+    coded : bytes of the JPEG without the end marker
+    frame : index of the segment that contains the size of the picture
+    unit : (rows, columns) of blocks in a unit
+    shape : (rows, columns) of units in the JPEG
+
+    Returns
+    -------
+    is_grey : flat bool array
+        First whether the first added unit is grey.  Then whether each added block is grey, with True for the
+        blocks of the first unit.
     """
     size = struct.pack(">HH", (shape[0] + 2) * _BLOCK_PX * unit[0], shape[1] * _BLOCK_PX * unit[1])
     with open_jpeg(coded[: frame + 5] + size + coded[frame + 9 :] + END_OF_JPEG) as picture:
@@ -147,10 +164,12 @@ def _find_grey_blocks(coded, frame, unit, shape):
     return np.append(first, is_grey)
 
 
-def _digest(pixels):
-    """Return a checksum of every strip of the picture that a JPEG without its end shows; None if none.
+def _checksums(pixels):
+    """Decode a JPEG and return a checksum (int) of each strip of its pixels; None if it cannot be decoded.
 
     Only one decoded picture is in memory at a time.
+
+    pixels : bytes of the JPEG without the end marker
     """
     try:
         with open_jpeg(pixels + END_OF_JPEG) as picture:
@@ -163,7 +182,7 @@ def _digest(pixels):
 
 
 def open_jpeg(content):
-    """Open the bytes of a JPEG with Pillow."""
+    """Open a JPEG, given as bytes, as a picture of Pillow."""
     from PIL import Image
 
     return Image.open(io.BytesIO(content), formats=("JPEG",))

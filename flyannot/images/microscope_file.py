@@ -1,4 +1,4 @@
-"""Files of microscopes: CZI (Zeiss) and LIF (Leica).
+"""Readers of microscopes' files: CZI (Zeiss) and LIF (Leica).
 
 Every format is a context manager that yields a list of `Scene`.  Only the chosen plane is decoded.  CZI is
 read by Zeiss's pylibCZIrw, LIF by liffile: `pip install 'flyannot[microscopy]'`.
@@ -21,7 +21,7 @@ _CZI_BYTES = {"Gray8": 1, "Gray16": 2, "Gray32Float": 4, "Bgr24": 3, "Bgr48": 6,
 
 @contextmanager
 def open_czi(path, file):
-    """Open a CZI, and yield its scenes."""
+    """Open a CZI file, and yield a list with a Scene for each of its scenes."""
     czi = import_optional("pylibCZIrw.czi", _EXTRA, f"{path} is a CZI, and to read it needs")
     with czi.open_czi(str(path)) as reader:
         sizes = {d: n for d, (_, n) in reader.total_bounding_box.items() if d not in "XYSM"}
@@ -49,7 +49,7 @@ def open_czi(path, file):
 
 
 def _czi_channels(xml):
-    """Return the names of the channels and their numbers of used bits, from the metadata of a CZI."""
+    """Return the names of the channels, and the number of bits in use of each, from the XML of a CZI file."""
     root = parse_xml(xml)
     channels = root.findall(".//Information/Image/Dimensions/Channels/Channel")
     common = root.findtext(".//Information/Image/ComponentBitCount") or "0"
@@ -59,7 +59,7 @@ def _czi_channels(xml):
 
 @contextmanager
 def open_lif(path, file):
-    """Open a LIF, and yield a Scene for each image."""
+    """Open a LIF file, and yield a list with a Scene for each of its images."""
     liffile = import_optional("liffile", _EXTRA, f"{path} is a LIF, and to read it needs")
     logging.getLogger("liffile").setLevel(logging.CRITICAL)
     with liffile.LifFile(file) as lif:
@@ -67,7 +67,10 @@ def open_lif(path, file):
 
 
 def _lif_image(image):
-    """Return the Scene of an image of a LIF."""
+    """Return the Scene that describes one image of a LIF file.
+
+    image : image of liffile
+    """
     channels = image.xml_element.findall("./Data/Image/ImageDescription/Channels/ChannelDescription")
     outer = [letter for letter in image.dims if letter not in "XYS"]
     axes = name_axes([(d, image.sizes[d]) for d in outer], tuple(e.get("LUTName", "") for e in channels))

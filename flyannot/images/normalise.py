@@ -1,4 +1,4 @@
-"""Grey levels or colours from 0 to 255 of the samples that a file stores.
+"""Conversion of pixels, as a file stores them, to grey levels or colours from 0 to 255.
 
 Only this module decides what samples mean: bits, inks, palettes, profiles, transparency, orientation.  The
 result is the same picture for every file format and for every library that unpacks one.
@@ -19,19 +19,19 @@ _UPRIGHT = {2: (0, 0, 1), 3: (0, 1, 1), 4: (0, 1, 0), 5: (1, 0, 0), 6: (1, 0, 1)
 
 
 def normalise(path, plane):
-    """Convert a stored plane to grey levels or colours from 0 (black) to 255 (white), upright.
+    """Convert the pixels of a file to an upright picture, with numbers from 0 (black) to 255 (white).
 
-    What is transparent is laid on white.  An alpha that is 0 everywhere is no alpha.
+    Transparent pixels become white.  An alpha channel that is 0 everywhere is ignored.
 
     Parameters
     ----------
     path : path of the file, for messages
-    plane : StoredPlane
+    plane : StoredPlane, the pixels as stored, and their meaning
 
     Returns
     -------
-    picture : uint8 or float32 array (height, width), or (height, width, 3) if the plane has colours
-        It has bytes if the file has at most 8 bits, or more than MAX_FLOAT_PIXELS pixels.
+    picture : uint8 or float32 array (height, width), or (height, width, 3) if the plane has colours.
+        It is uint8 if the file has at most 8 bits, or more than MAX_FLOAT_PIXELS pixels.
 
     Raises
     ------
@@ -47,22 +47,22 @@ def normalise(path, plane):
     is_array = isinstance(plane.samples, np.ndarray)
     width, height = plane.samples.shape[1::-1] if is_array else plane.samples.size
     if width * height <= STRIP_PIXELS:
-        return _upright(_to_255(plane, white, opaque), plane.orientation)
+        return _turn_upright(_scale_to_255(plane, white, opaque), plane.orientation)
     picture = None
     step = max(1, STRIP_PIXELS // width)
     for top in range(0, height, step):
         rows = plane._replace(samples=_crop_rows(plane.samples, top, top + step))
-        strip = _to_255(rows, white, opaque)
+        strip = _scale_to_255(rows, white, opaque)
         if picture is None:
             is_float = strip.dtype == np.float32 and width * height <= MAX_FLOAT_PIXELS
             dtype = np.float32 if is_float else np.uint8
             picture = np.empty((height, *strip.shape[1:]), dtype)
         picture[top : top + step] = strip if strip.dtype == picture.dtype else np.rint(strip)
-    return _upright(picture, plane.orientation)
+    return _turn_upright(picture, plane.orientation)
 
 
 def _crop_rows(samples, top, bottom):
-    """Return some rows of an array or a Pillow image."""
+    """Return the rows from `top` to `bottom` (excluded) of an array or a Pillow image."""
     if isinstance(samples, np.ndarray):
         return samples[top:bottom]
     width, height = samples.size
@@ -70,7 +70,7 @@ def _crop_rows(samples, top, bottom):
 
 
 def _require_known_samples(path, plane):
-    """Return a StoredPlane whose samples have as many values as its colours need.
+    """Return a StoredPlane whose pixels have as many samples as its colours and its alpha need.
 
     An alpha that is 0 everywhere is dropped.
 
@@ -97,12 +97,16 @@ def _require_known_samples(path, plane):
 
 
 def _white_level(path, plane, which):
-    """Return the number that is white, or opaque, in a StoredPlane.
+    """Return the sample value (float) that means white, or opaque, in a StoredPlane.
 
-    The bits in use decide, then the largest number, as stated by the file.  If neither is stated, or if a
+    The file may state the number of bits in use, or else its largest number.  If it states neither, or if a
     sample is larger, the range of the samples decides.
 
-    which : slice of the samples of a pixel that are looked at
+    Parameters
+    ----------
+    path : path of the file, for messages
+    plane : StoredPlane
+    which : slice of the samples of a pixel: those of the colours, or the one of alpha
 
     Raises
     ------
@@ -132,12 +136,12 @@ def _white_level(path, plane, which):
     return white
 
 
-def _to_255(plane, white, opaque):
-    """Convert some rows of a StoredPlane, as `normalise`, without turning them.
+def _scale_to_255(plane, white, opaque):
+    """Convert the pixels of a StoredPlane to numbers from 0 to 255, without turning the picture.
 
-    white, opaque : the number that is white, and the alpha that is opaque
+    The result is uint8 if that is exact, otherwise float32.
 
-    Returns uint8 if that is exact, otherwise float32.
+    plane : StoredPlane, some rows of the picture; white, opaque : the numbers that mean white and opaque
     """
     samples = plane.samples
     if not isinstance(samples, np.ndarray):
@@ -169,21 +173,24 @@ def _to_255(plane, white, opaque):
 
 
 def _rescale(samples, white):
-    """Scale samples so that white is 255: uint8 if that is exact, otherwise float32."""
+    """Scale samples so that the number `white` becomes 255: uint8 if that is exact, otherwise float32."""
     if samples.dtype.itemsize == 1 and WHITE % white == 0:
         return samples if white == WHITE else samples.astype(np.uint8) * np.uint8(WHITE // white)
     return samples.astype(np.float32) * np.float32(WHITE / white)
 
 
 def _mix_inks(inks):
-    """Return the colours (height, width, 3) of cyan, magenta, yellow and black, as Pillow does."""
+    """Convert inks (cyan, magenta, yellow, black) to colours (height, width, 3), by Pillow's formula.
+
+    inks : uint8 or float32 array (height, width, 4), from 0 (no ink) to 255
+    """
     light = np.float32(WHITE) - inks[..., 3:]
     absorbed = inks[..., :3] * light / np.float32(WHITE)
     return (light - np.rint(absorbed)).astype(np.uint8) if inks.dtype == np.uint8 else light - absorbed
 
 
 def _from_ycbcr(samples):
-    """Return the colours (height, width, 3) of luma and two differences of colour, of bytes."""
+    """Convert bytes (height, width, 3) of luma and two colour differences (YCbCr) to colours (RGB)."""
     from PIL import Image
 
     height, width = samples.shape[:2]
@@ -191,13 +198,13 @@ def _from_ycbcr(samples):
 
 
 def _lay_on_white(colours, alpha, is_premultiplied):
-    """Lay colours on white paper.
+    """Return a picture as it looks on white paper, which shows through its transparent pixels.
 
     Parameters
     ----------
     colours : uint8 or float32 array (height, width) or (height, width, 3)
-    alpha : float32 array (height, width) from 0 (transparent) to 1
-    is_premultiplied : whether the colours were multiplied by alpha
+    alpha : float32 array (height, width) from 0 (transparent) to 1 (opaque)
+    is_premultiplied : bool, True if the colours were multiplied by alpha
     """
     white = np.float32(WHITE)
     alpha = alpha if colours.ndim == 2 else alpha[..., None]
@@ -208,8 +215,11 @@ def _lay_on_white(colours, alpha, is_premultiplied):
     return np.rint(laid).astype(np.uint8) if colours.dtype == np.uint8 else laid
 
 
-def _upright(picture, orientation):
-    """Turn a picture upright, from its EXIF or TIFF orientation."""
+def _turn_upright(picture, orientation):
+    """Turn or mirror a picture so that it is upright.
+
+    picture : array (height, width, ...); orientation : int from 1 to 8, as in EXIF and TIFF
+    """
     transposes, reverses_rows, reverses_columns = _UPRIGHT.get(orientation, (0, 0, 0))
     picture = picture.swapaxes(0, 1) if transposes else picture
     picture = picture[:: -1 if reverses_rows else 1, :: -1 if reverses_columns else 1]

@@ -1,4 +1,4 @@
-"""Planes of an OME-TIFF as its XML places them in the pages of the file.
+"""The planes of an OME-TIFF, whose XML lists the page of the file in which each plane is stored.
 
 A microscope may write one file for each position, channel or z plane, with the XML of the whole set in each.
 Such a file is read by its own pages. No other file is opened, because the XML is not trusted.
@@ -20,11 +20,11 @@ _START = 10_000  # characters among which the name of the root element stands
 
 
 class PlaneRun(NamedTuple):
-    """Planes that are stored one after the other in the pages of a file.
+    """Consecutive planes of an OME-TIFF that are stored in consecutive pages of a file.
 
     first : number of the first plane, from 0, in the order of the axes
-    n_planes : their number; infinite if it is not stated
-    page : page of the first plane, from 0
+    n_planes : number of planes; infinite if it is not stated
+    page : number of the page of the first plane, from 0
     """
 
     first: int
@@ -39,7 +39,7 @@ class OmeImage(NamedTuple):
     axes : list of Axis, the last one varies fastest
     size : (width, height)
     used_bits : number of bits in use, 0 if it is not stated
-    runs : list of PlaneRun
+    runs : list of PlaneRun, where its planes are stored
     is_whole : bool, whether all its planes lie in the file that has the XML
     """
 
@@ -51,14 +51,14 @@ class OmeImage(NamedTuple):
     is_whole: bool
 
     def find_page(self, path, chosen):
-        """Return the page of a plane, from 0.
+        """Return the number, from 0, of the page of the file in which a plane is stored.
 
         path : path of the file, for messages; chosen : dict from the name of each axis to a number from 0
 
         Raises
         ------
         UnusableImage
-            If the XML says no place for the plane.
+            If the XML does not say where the plane is stored.
         """
         numbers = tuple(chosen[axis.name] for axis in self.axes)
         sizes = tuple(axis.size for axis in self.axes)
@@ -71,23 +71,26 @@ class OmeImage(NamedTuple):
         return run.page + plane - run.first
 
     def describe(self, chosen):
-        """Return the words for a chosen plane, such as "the plane z=2, channel=1"."""
+        """Return a chosen plane in words, such as "the plane z=2, channel=1".
+
+        chosen : dict from the name of each axis to a number from 0
+        """
         numbers = [f"{axis.name}={chosen[axis.name] + 1}" for axis in self.axes if axis.size > 1]
         return " ".join(["the plane", ", ".join(numbers)]).strip()
 
 
 def parse_ome(path, xml):
-    """Return a list of OmeImage: each image whose planes are stored in files.
+    """Parse the OME metadata of a TIFF: return a list with an OmeImage for each image that has stored planes.
 
     Parameters
     ----------
-    path : path of the file that has the XML
-    xml : str, the description of its first page; other text gives no image
+    path : path of the TIFF
+    xml : str, the description of its first page; the list is empty if this is not OME metadata
 
     Raises
     ------
     UnusableImage
-        If it is damaged or longer than MAX_XML, or claims more than MAX_PAGES planes of an image.
+        If the XML is damaged or longer than MAX_XML, or claims more than MAX_PAGES planes of an image.
     """
     if "OME" not in xml[:_START]:
         return []
@@ -98,7 +101,7 @@ def parse_ome(path, xml):
     root = parse_xml(xml)
     if root.tag == "x" and re.search(r"<([\w.-]+:)?OME\b", xml[:_START]):
         raise damaged
-    uuid = _uuid(root.get("UUID"))
+    uuid = _clean_uuid(root.get("UUID"))
     elements = root.findall("{*}Image/{*}Pixels/..")
     if len(elements) > 1:
         elements = [element for element in elements if element.find("{*}Pixels/{*}TiffData") is not None]
@@ -109,7 +112,10 @@ def parse_ome(path, xml):
 
 
 def _parse_image(path, element, uuid):
-    """Return the OmeImage of an element Image; uuid : UUID of the file that has the XML."""
+    """Return the OmeImage that an XML element Image describes.
+
+    path : path of the file that has the XML; element : the element; uuid : str, UUID of the file
+    """
     pixels = element.find("{*}Pixels")
     channels = pixels.findall("{*}Channel")
     n_samples = _count(channels[0], "SamplesPerPixel", 1) if channels else 1
@@ -125,15 +131,15 @@ def _parse_image(path, element, uuid):
     places = pixels.findall("{*}TiffData")
     runs = [_parse_run(data, letters, sizes) for data in places]
     runs = [run for run in runs if run] if runs else [PlaneRun(0, math.inf, 0)]
-    is_whole = all(_is_own(path, data.find("{*}UUID"), uuid) for data in places)
+    is_whole = all(_is_in_file(path, data.find("{*}UUID"), uuid) for data in places)
     n_bits = _count(pixels, "SignificantBits", 0)
     return OmeImage(element.get("Name", ""), axes, (sizes["X"], sizes["Y"]), n_bits, runs, is_whole)
 
 
 def _parse_run(data, letters, sizes):
-    """Return the PlaneRun of an element TiffData, or None if it begins outside the axes.
+    """Return the PlaneRun that an XML element TiffData describes, or None if it begins outside the axes.
 
-    letters : the letters of the axes, the last one varies fastest; sizes : dict from a letter to a number
+    data : the element; letters : of the axes, the last one varies fastest; sizes : dict from letter to size
     """
     firsts = [_count(data, f"First{letter}", 0) for letter in letters]
     shape = [sizes[letter] for letter in letters]
@@ -143,25 +149,26 @@ def _parse_run(data, letters, sizes):
     return PlaneRun(int(np.ravel_multi_index(firsts, shape)), n_planes, _count(data, "IFD", 0))
 
 
-def _is_own(path, element, own_uuid):
-    """Return whether the planes of an element TiffData lie in the file that has the XML.
+def _is_in_file(path, element, own_uuid):
+    """Return True if the planes of an XML element TiffData are stored in the file that has the XML.
 
-    path : path of this file; element : its element UUID, or None; own_uuid : UUID of this file
+    path : path of this file; element : the UUID element of TiffData, or None; own_uuid : UUID of this file
     """
     if element is None:
         return True
     is_own_name = element.get("FileName", "").casefold() in ("", os.path.basename(path).casefold())
-    return _uuid(element.text) == own_uuid or not own_uuid and is_own_name
+    return _clean_uuid(element.text) == own_uuid or not own_uuid and is_own_name
 
 
-def _uuid(text):
+def _clean_uuid(text):
+    """Return a UUID from the text of an XML element in the form in which UUIDs are compared."""
     return (text or "").strip().casefold()
 
 
 def _count(element, name, otherwise):
-    """Return the whole number of an attribute, or another value if there is none.
+    """Return a whole number from an attribute of an XML element, or `otherwise` if it has no such attribute.
 
-    Raises ValueError if the attribute is no whole number, or a negative one.
+    Raises ValueError if the attribute is not a whole number, or is negative.
     """
     number = int(element.attrib[name]) if name in element.attrib else otherwise
     if number < 0:

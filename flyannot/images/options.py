@@ -12,7 +12,7 @@ STRIDE_PX = 16
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractOptions(Options):
-    """Options of the description of pictures.
+    """Options of `flyannot extract`: how pictures are prepared, and which patches are described.
 
     Lengths are in pixels of the standard 320 x 128 image; `min_std` is in grey levels from 0 to 255.
     """
@@ -104,10 +104,13 @@ class ExtractOptions(Options):
 
     @property
     def shrinking(self):
-        """The number of pixels of the standard picture, across and down, that make a described one."""
+        """The factor (int) by which the standard picture is shrunk, across and down, to be described."""
         return int(self.scale[-1])
 
 
 def sorted_patch_sizes(patch_px):
-    """Return the sides of the patches in pixels, sorted and without repetitions."""
+    """Return the sides of patches, in pixels, sorted and each once.
+
+    patch_px : the sides as a user gave them
+    """
     return tuple(sorted(set(patch_px)))

@@ -31,29 +31,26 @@ def patch_corners(size_px, patch_px, stride_px):
     InputError
         If no patch fits, `patch_px` is not a positive multiple of 4, or `stride_px` is below 1.
     """
-    check_patch(size_px, patch_px)
+    check_patches(size_px, patch_px)
     if stride_px < 1:
         raise InputError(f"a stride of {stride_px} px is not possible", fix="choose --stride-px of 1 or more")
-    return _grid(tuple(size_px), patch_px, stride_px).copy()
+    return _patch_grid(tuple(size_px), patch_px, stride_px).copy()
 
 
 @lru_cache(maxsize=16)  # most images have one size
-def _grid(size_px, patch_px, stride_px):
-    """Return the top left pixels of a grid of patches; parameters and result are as in `patch_corners`."""
+def _patch_grid(size_px, patch_px, stride_px):
+    """Return the top left pixels of a grid of patches, as `patch_corners` does after it checked them."""
     starts = [np.arange(length + 1)[(length - patch_px) % stride_px // 2 :: stride_px] for length in size_px]
     fitting = [start[start <= length - patch_px] for start, length in zip(starts, size_px)]
     rows, columns = np.meshgrid(*fitting, indexing="ij")
     return np.stack([rows.ravel(), columns.ravel()], axis=1).astype(np.int64)
 
 
-def check_patch(size_px, patch_px, corners=None):
-    """Check that patches fit into an image.
+def check_patches(size_px, patch_px, corners=None):
+    """Raise InputError unless patches fit into an image.
 
-    size_px : (height, width); patch_px : their side; corners : their top left pixels, or None for any
-
-    Raises
-    ------
-    InputError
+    size_px : (height, width) of the image; patch_px : int, side of the patches
+    corners : int array (n_patches, 2), their top left pixels; None to check only that one patch fits
     """
     if patch_px < 4 or patch_px % 4:
         what = f"a patch of {patch_px} px cannot be cut into 4 equal bins a side"
@@ -77,12 +74,12 @@ def patch_centres(corners, patch_px):
     """Return the centre of every patch, in pixels from the top left corner of the image.
 
     The corner of the image is (0, 0), and the middle of its first pixel is (0.5, 0.5).  A centre is
-    corner + patch_px / 2.  The centres of a mirrored patch are height - row and width - column.
+    corner + patch_px / 2.  If the image is mirrored, row becomes height - row, and column width - column.
 
     Parameters
     ----------
-    corners : int array (n_patches, 2)
-    patch_px : int, side of a patch
+    corners : int array (n_patches, 2), top left pixels (row, column)
+    patch_px : int, side of a patch in pixels
 
     Returns
     -------
@@ -115,13 +112,13 @@ def patch_std(image, corners, patch_px):
         If `patch_px` is not a multiple of 4, or a patch leaves the image.
     """
     image, corners = np.asarray(image), np.asarray(corners, np.int64).reshape(-1, 2)
-    check_patch(image.shape, patch_px, corners)
+    check_patches(image.shape, patch_px, corners)
     n_bits = _fraction_bits(patch_px)
     if np.issubdtype(image.dtype, np.integer):
         n_bits = min(n_bits, 0)
     sums = np.zeros((2, image.shape[0] + 1, image.shape[1] + 1), np.int64)
     scatter = np.empty(len(corners), np.int64)
-    _sum_up(image, 2.0**n_bits, sums)
+    _fill_integrals(image, 2.0**n_bits, sums)
     _measure_scatter(sums, corners, patch_px, scatter)
     return np.sqrt(scatter.astype(np.float64)) / (patch_px**2 * 2.0**n_bits)
 
@@ -132,7 +129,7 @@ def patch_mean(image, corners, patch_px):
     Parameters and errors are as in `patch_std`.
     """
     image, corners = np.asarray(image), np.asarray(corners, np.int64).reshape(-1, 2)
-    check_patch(image.shape, patch_px, corners)
+    check_patches(image.shape, patch_px, corners)
     sums = np.pad(image.astype(np.float64), ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
     top, left = corners.T
     bottom, right = top + patch_px, left + patch_px
@@ -140,18 +137,26 @@ def patch_mean(image, corners, patch_px):
 
 
 def _fraction_bits(patch_px):
-    """Return how many bits below one grey level are kept when levels are rounded.
+    """Return the number of bits below one grey level to which grey levels are rounded for `patch_std`.
 
-    n^2 var <= patch_px^4 (127.5 * 2^bits)^2 must stay below 2^63.
+    For a patch of n pixels, n^2 var <= patch_px^4 (127.5 * 2^bits)^2 must stay below 2^63.
+
+    patch_px : int, side of a patch in pixels
     """
     return min(16, int(np.floor((49 - 4 * np.log2(patch_px)) / 2)))
 
 
 @compiled
-def _sum_up(image, factor, sums):
-    """Fill two integral images of the levels rint(factor * image), modulo 2^64.
+def _fill_integrals(image, factor, sums):
+    """Fill two integral images: sums of grey levels and of their squares over all rectangles from the corner.
 
-    sums[0, i, j] is the sum of levels[:i, :j], and sums[1, i, j] the sum of their squares.
+    Parameters
+    ----------
+    image : array (height, width), grey levels
+    factor : float, by which grey levels are multiplied before they are rounded to integers
+    sums : int64 array (2, height + 1, width + 1) of zeros, overwritten.
+        sums[0, i, j] is the sum of the integers in image[:i, :j], and sums[1, i, j] the sum of their squares,
+        both modulo 2^64.
     """
     for i in range(image.shape[0]):
         total, squares = 0, 0
@@ -165,11 +170,11 @@ def _sum_up(image, factor, sums):
 
 @compiled
 def _measure_scatter(sums, corners, patch_px, scatter):
-    """Compute n sum(x^2) - sum(x)^2 = n^2 var of the n grey levels x of each patch, exact modulo 2^64.
+    """Compute n^2 times the variance of the n grey levels of each patch, n sum(x^2) - sum(x)^2.
 
     Parameters
     ----------
-    sums : int64 array (2, height + 1, width + 1), integral images, as `_sum_up` fills them
+    sums : int64 array (2, height + 1, width + 1), the integral images from `_fill_integrals`
     corners : int array (n_patches, 2), top left pixels (row, column)
     patch_px : int, side of a patch in pixels
     scatter : int64 array (n_patches,), overwritten with the result

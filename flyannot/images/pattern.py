@@ -28,16 +28,16 @@ _LAST_COLUMNS = (22, 26, 28, 29, 30, 31, 32, 32, 32, 32, 31, 30, 29, 27, 25, 21)
 
 @cache
 def ellipse_mask():
-    """Return the pixels that are embryo in the patterns of Wu et al., bool array (16, 32).
+    """Return which pixels of a pattern of Wu et al. are embryo, bool array (16, 32).
 
-    A pattern fills them column by column.
+    The numbers of a pattern fill these pixels column by column.
     """
     spans = zip(_FIRST_COLUMNS, _LAST_COLUMNS)
     return np.array([[first <= at <= last for at in range(1, GRID[1] + 1)] for first, last in spans])
 
 
 def extract_pattern(grey):
-    """Return the pattern of a picture in which one embryo fills the frame.
+    """Return the blastoderm pattern of a picture in which one embryo fills the frame.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def extract_pattern(grey):
 
 
 def measure_unevenness(picture):
-    """Measure how uneven an embryo is, apart from its stain.
+    """Measure how uneven the tissue of an embryo is, apart from its stain.
 
     A blastoderm is one smooth layer of cells.  Older embryos have folds and organs, which darken all three
     colours.  A stain hardly darkens its own colour.  So each colour is taken as a pattern, and the smoothest
@@ -80,7 +80,10 @@ def measure_unevenness(picture):
 
 
 def redraw_as_pattern(grey):
-    """Draw a picture as its pattern: float32 (128, 320), from 0 to 255."""
+    """Draw the blastoderm pattern of a picture as a picture: float32 (128, 320), from 0 to 255.
+
+    grey : array (128, 320), grey levels of the stain from 0 (dark) to 255 (none)
+    """
     (picture,) = render_patterns(extract_pattern(grey)[None], ellipse_mask())
     return picture.astype(np.float32)
 
@@ -110,16 +113,22 @@ def render_patterns(patterns, mask):
         grid.T[mask.T] = pattern
         smoothed = cv2.blur(grid[nearest], (3, 3), borderType=cv2.BORDER_REPLICATE)
         continued = np.where(mask, grid, smoothed)  # no steps where two rim pixels meet outside
-        light = 1 - np.clip(_enlarge(continued), 0, 1)
+        light = 1 - np.clip(_enlarge_grid(continued), 0, 1)
         yield np.rint(255 + body * (BODY_GREY * light - 255)).astype("u1")
 
 
 @lru_cache(maxsize=1)  # photographs are drawn one by one, all with one mask
 def _body_and_nearest(mask):
-    """Return `smooth_body_mask` of a mask, and for each pixel the indices of the nearest one within the mask.
+    """Return `smooth_body_mask` of a mask, and for each pixel of the grid the nearest pixel within the mask.
 
-    The mask is given as bytes, so that results can be cached.  Of several nearest pixels the leftmost is
-    taken.
+    Of several nearest pixels the leftmost is taken.
+
+    mask : bytes of a bool array of shape GRID, so that results can be cached
+
+    Returns
+    -------
+    body : float array, as `smooth_body_mask` returns
+    nearest : (rows, columns) of the nearest pixels, int arrays of shape GRID
     """
     mask = np.frombuffer(mask, bool).reshape(GRID)
     inside = np.argwhere(mask.T)[:, ::-1]
@@ -130,29 +139,32 @@ def _body_and_nearest(mask):
 
 
 def smooth_body_mask(mask):
-    """Enlarge a mask of the body to the size of a picture, with a smooth rim.
+    """Enlarge the mask of an embryo's body to the size of a picture, with a smooth rim.
 
     mask : bool array of shape GRID, True inside the body
 
-    Returns a float array, the fraction of each pixel that is body, from 0 to 1.
+    Returns a float array (128, 320), the fraction of each pixel that belongs to the body, from 0 to 1.
     """
     padded = np.pad(mask.astype(float), 2)  # the body touches the edge of the grid
-    enlarged = blur_image(_enlarge(padded), (5.0, 6.25))
+    enlarged = blur_image(_enlarge_grid(padded), (5.0, 6.25))
     rows, columns = (2 * px for px in BLOCK_PX)
     return np.clip((enlarged[rows:-rows, columns:-columns] - 0.36) / 0.2, 0, 1)
 
 
-def _enlarge(grid):
-    """Interpolate cubically between the middles of the blocks, to the size of the picture."""
+def _enlarge_grid(grid):
+    """Enlarge a grid of numbers by the size of a block, with cubic interpolation.
+
+    grid : float array (n_rows, n_columns), the values in the middle of each block of BLOCK_PX pixels
+    """
     n_rows, n_columns = grid.shape
     return _spline_matrix(n_rows, BLOCK_PX[0]) @ grid @ _spline_matrix(n_columns, BLOCK_PX[1]).T
 
 
 @cache
 def _spline_matrix(n, times):
-    """Return the matrix (n * times, n) that interpolates n values at `times` as many places.
+    """Return the matrix (n * times, n) that interpolates n values by a cubic spline at n * times places.
 
-    It evaluates the cubic spline through the values, constant beyond the first and the last.  SciPy's
+    The values continue as constants beyond the first and the last.  SciPy's
     `ndimage.zoom` has other rounding errors.  It takes 13 times as long, and 0.2 s to import.
     """
     values = np.eye(n)[np.clip(np.arange(-_SPLINE_PAD, n + _SPLINE_PAD), 0, n - 1)]

@@ -1,4 +1,4 @@
-"""Embryos on a photograph of several: they are found, numbered and cut out.
+"""Finding, numbering and cutting out the embryos on a photograph of several embryos.
 
 Everything that stands out from the background is numbered line by line, from left to right.  Each embryo is
 cut out with some background around it and without its neighbours.  From then on it is a picture like any
@@ -34,7 +34,7 @@ class EmbryoBox(NamedTuple):
 
     left, top, width, height : the box that was cut out
     x, y : the middle of the embryo
-    length, breadth : along the axes of the embryo
+    length, breadth : of the embryo, along its long and its short axis
     angle : of the long axis to the horizontal, in degrees, clockwise
     """
 
@@ -49,12 +49,12 @@ class EmbryoBox(NamedTuple):
     angle: float
 
     def to_text(self):
-        """Return the numbers as text, such as left=10 top=20."""
+        """Return the numbers of the box as text, such as "left=10 top=20"."""
         return " ".join(f"{name}={value:g}" for name, value in self._asdict().items())
 
     @classmethod
     def from_text(cls, text):
-        """Return an EmbryoBox from a text that `to_text` made; its fields are texts such as "10.5"."""
+        """Return an EmbryoBox from text that `to_text` made; its fields are texts such as "10.5"."""
         return cls(**dict(part.split("=") for part in text.split()))
 
 
@@ -63,8 +63,8 @@ class EmbryoCandidate:
     """Something that stands out from the background of a photograph, and may be an embryo.
 
     place : EmbryoBox
-    why_not : the reason why it is not an embryo that can be used; "" if it can
-    mask : bool array (height, width), its pixels in the small copy of the photograph
+    why_not : str, the reason why it cannot be used as an embryo; "" if it can
+    mask : bool array (height, width), its pixels in a small copy of the photograph
     """
 
     place: EmbryoBox
@@ -73,7 +73,7 @@ class EmbryoCandidate:
 
 
 def find_embryos(picture):
-    """Find everything that stands out from the background of a photograph, except dust, line by line.
+    """Find everything that stands out from the background of a photograph, in reading order.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ def find_embryos(picture):
 
     Returns
     -------
-    candidates : list of EmbryoCandidate, including those that the border cuts, that touch others, or that do
-        not have the shape of an embryo
+    candidates : list of EmbryoCandidate, without dust
+        Also things that the border cuts, that touch others, or that do not have the shape of an embryo.
 
     Raises
     ------
@@ -99,14 +99,14 @@ def find_embryos(picture):
     for k in _reading_order([pose for _, pose, _ in things]):
         mask, pose, has_shape = things[k]
         why_not = _rejection_reason(pose, has_shape, mask, mask.sum() / usual)
-        candidates.append(EmbryoCandidate(_place(pose, mask, picture), why_not, mask))
+        candidates.append(EmbryoCandidate(_measure_box(pose, mask, picture), why_not, mask))
     return [_reject_touching(picture, candidate, candidates) for candidate in candidates]
 
 
 def cut_out_embryo(picture, embryo, candidates):
     """Return the picture of one embryo, cut out of a photograph, with all other candidates painted over.
 
-    They are painted with the median of the background in the box.
+    The other candidates get the median colour of the background around the embryo.
 
     picture : the photograph; embryo : EmbryoCandidate; candidates : all EmbryoCandidates of the photograph
     """
@@ -126,20 +126,23 @@ def cut_out_embryo(picture, embryo, candidates):
 
 
 def _foreground_masks(picture):
-    """Return a list with a mask for each connected thing that stands out in a small copy of the picture."""
+    """Return a list with a mask of each connected thing that stands out from the background of a picture.
+
+    The masks are bool arrays of the size of a small copy of the picture.
+    """
     height, width = picture.shape[:2]
     scale = min(1.0, _WORK_PX / max(height, width))
     small = resize_image(picture, (max(1, round(width * scale)), max(1, round(height * scale))))
-    background = registration.off_background(to_grey(small))
+    background = registration.subtract_background(to_grey(small))
     opened = registration.foreground_mask(*background, _CLOSED_PX, _OPENED_PX)
     parts, areas = label_connected_parts(opened)
     return [parts == k for k, area in enumerate(areas, 1) if area >= _LEAST_PIXELS]
 
 
 def _reading_order(poses):
-    """Return the order of some EmbryoPoses line by line, from left to right, as a list of their numbers.
+    """Return the indices of EmbryoPoses in reading order: line by line, from left to right (list of int).
 
-    A line consists of all poses that are less than a breadth below its first one.
+    A line consists of all embryos that lie less than the median breadth below its first one.
     """
     breadth = 2 * np.median([pose.half_sides[1] for pose in poses])
     lines = []
@@ -150,10 +153,10 @@ def _reading_order(poses):
     return [k for line in lines for k in sorted(line, key=lambda k: poses[k].centre[0])]
 
 
-def _place(pose, mask, picture):
-    """Return the EmbryoBox of a mask in pixels of the photograph.
+def _measure_box(pose, mask, picture):
+    """Return the EmbryoBox of a candidate, in pixels of the photograph.
 
-    pose : EmbryoPose; mask : bool array, in the small copy; picture : the photograph
+    pose : EmbryoPose and mask : bool array, both in the small copy; picture : array, the photograph
     """
     height, width = picture.shape[:2]
     zoom = np.array([width, height]) / mask.shape[::-1]
@@ -168,13 +171,13 @@ def _place(pose, mask, picture):
 
 
 def _rejection_reason(pose, has_shape, mask, part):
-    """Return the reason why a mask is not an embryo that can be used, or "".
+    """Return the reason why a thing on a photograph cannot be used as an embryo, or "" if it can.
 
     Parameters
     ----------
-    pose : EmbryoPose
+    pose : EmbryoPose of the thing
     has_shape : True if the mask has the shape of one embryo
-    mask : bool array (height, width), in the small copy of the photograph
+    mask : bool array (height, width), its pixels in a small copy of the photograph
     part : float, area of the mask over the median area of all masks that have the shape of one embryo
     """
     sides = (mask, mask[::-1], mask.T, mask.T[::-1])
@@ -190,7 +193,7 @@ def _rejection_reason(pose, has_shape, mask, part):
 
 
 def _reject_touching(picture, candidate, candidates):
-    """Return a candidate, with the reason in `why_not` if its picture shows several embryos or is unclear.
+    """Return an EmbryoCandidate, with a reason in `why_not` if its picture shows several or is unclear.
 
     The outline of embryos that touch can look like the outline of one.  `picture_warnings` tells them apart
     by the distances of pixels from the outline.
@@ -205,6 +208,6 @@ def _reject_touching(picture, candidate, candidates):
 
 
 def _enlarge_mask(mask, picture):
-    """Enlarge a mask of the small copy to the size of the picture."""
+    """Enlarge a bool mask of the small copy to the size of the photograph, given as an array."""
     cv2 = load_opencv()
     return cv2.resize(mask.astype(np.uint8), picture.shape[1::-1], interpolation=cv2.INTER_NEAREST) > 0

@@ -1,4 +1,4 @@
-"""Pictures that Pillow unpacks: PNG, BMP, JPEG, GIF and WebP.
+"""Reader of the pictures that Pillow unpacks: PNG, BMP, JPEG, GIF and WebP.
 
 OpenCV unpacks PNGs of 16-bit colour, of which Pillow keeps 8 bits.  It opens no file.
 """
@@ -40,7 +40,7 @@ _DEEP_COLOUR = {(16, 2), (16, _GREY_AND_ALPHA), (16, 6)}  # bits and type of PNG
 
 @contextmanager
 def open_pillow(path, file):
-    """Open a picture with Pillow, and yield a list with its one Scene.
+    """Open a picture file with Pillow, and yield a list with its one Scene.
 
     Only the first picture of an MPO is read: the others are previews.
 
@@ -52,7 +52,7 @@ def open_pillow(path, file):
     Raises
     ------
     UnusableImage
-        If it is not a picture of the FORMATS, or if it is an animation.
+        If the file is not a picture in one of the FORMATS, or if it is an animation.
     """
     from PIL import Image, ImageFile, UnidentifiedImageError
 
@@ -88,7 +88,7 @@ def open_pillow(path, file):
             if is_jpeg:
                 jpeg_data.require_few_scans(path, markers, picture.width * picture.height)
                 jpeg_data.require_whole_jpeg(path, content, markers)
-            plane = _read_deep_png(path, file, picture) if is_deep else _read(path, picture, bits)
+            plane = _read_deep_png(path, file, picture) if is_deep else _decode(path, picture, bits)
             used = used_bits if bits == 16 else 0
             return plane._replace(used_bits=used, profile=profile or picture.info.get("icc_profile", b""))
 
@@ -96,10 +96,10 @@ def open_pillow(path, file):
         yield [Scene("", [], picture.size, 8 if is_large else _PIXEL_BYTES.get(picture.mode, 4), read)]
 
 
-def _read(path, picture, bits):
-    """Return the StoredPlane of an open picture of Pillow.
+def _decode(path, picture, bits):
+    """Decode a picture that Pillow has opened, and return its StoredPlane.
 
-    path : for messages; bits : bits of a sample in a PNG
+    path : path for messages; picture : Pillow's picture; bits : int, bits of a sample if it is a PNG
     """
     if picture.mode not in _COLOURS:
         raise unknown_pixel_type_error(path, f"Pillow's mode {picture.mode}")
@@ -127,9 +127,9 @@ def _read(path, picture, bits):
 
 
 def _read_deep_png(path, file, picture):
-    """Return the StoredPlane of a PNG of 16-bit colours, or of 16-bit grey levels with alpha.
+    """Decode a PNG of 16-bit colours, or of 16-bit grey levels with alpha, and return its StoredPlane.
 
-    path : for messages; file : BytesIO of the PNG; picture : the PNG, opened by Pillow
+    path : path for messages; file : BytesIO of the PNG; picture : the PNG, opened by Pillow
     """
     cv2 = load_opencv()
     samples = cv2.imdecode(np.frombuffer(file.getbuffer(), np.uint8), cv2.IMREAD_UNCHANGED)
@@ -149,21 +149,21 @@ def _read_deep_png(path, file, picture):
 
 
 def _orientation(picture):
-    """Return the orientation of a picture of Pillow, from 1 to 8; 1 if it has none."""
+    """Return the orientation, from 1 to 8, in the EXIF data of a picture of Pillow; 1 if it has none."""
     orientation = picture.getexif().get(_ORIENTATION, 1)
     return orientation if orientation in range(1, 9) else 1
 
 
 def _read_needed_chunks(file):
-    """Read the chunks of an open PNG that are needed; the others are not unpacked.
+    """Copy the chunks of an open PNG that are needed to decode it, without unpacking the others.
 
     The structure of the file has been checked.
 
     Returns
     -------
-    file : BytesIO of a PNG of these chunks
-    used_bits : number of bits in use, as stated by the chunk sBIT, or 0
-    profile : as in StoredPlane
+    needed : BytesIO of a PNG of these chunks
+    used_bits : int, number of bits in use, as stated by the chunk sBIT, or 0
+    profile : bytes of an ICC profile or float, a gamma, as in StoredPlane
     """
     chunks = {}
     needed = io.BytesIO()
@@ -183,7 +183,10 @@ def _read_needed_chunks(file):
 
 
 def _png_profile(chunks):
-    """Return the profile of a PNG, as in StoredPlane, by the data of its chunks."""
+    """Return the colour profile of a PNG: bytes of an ICC profile, or float, a gamma; b"" for sRGB.
+
+    chunks : dict from the type of each chunk, such as b"gAMA", to its content
+    """
     if b"iCCP" in chunks:
         unpacker = zlib.decompressobj()
         with suppress(zlib.error):

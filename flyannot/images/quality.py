@@ -48,11 +48,11 @@ _POINTS_RIGHT = -0.021  # `EmbryoPose.axis_asymmetry`; for 165 embryos of FlyExp
 
 
 def standard_warnings(grey):
-    """Return the warnings about a picture at its standard size, from its grey levels.
+    """Return the warnings about the grey levels of a picture at the standard size.
 
     Parameters
     ----------
-    grey : float array (height, width), the whole picture scaled to fit
+    grey : float array (height, width), from 0 (black) to 255 (white)
 
     Returns
     -------
@@ -71,7 +71,7 @@ def standard_warnings(grey):
     low, high = np.partition(some, (rank, some.size - 1 - rank))[[rank, -1 - rank]]
     if high - low < _LEAST_RANGE:
         warnings.append(QualityWarning(_LOW_CONTRAST))
-    if not _is_plain(border_values(grey)):
+    if not _is_plain_border(border_values(grey)):
         warnings.append(QualityWarning("no plain background"))
     return tuple(warnings)
 
@@ -81,8 +81,8 @@ def find_refusal(quality_warnings, is_registered):
 
     Parameters
     ----------
-    quality_warnings : tuple of QualityWarning, as an `EmbryoView` has them
-    is_registered : bool, whether the embryo was searched for, so that its outline decides
+    quality_warnings : tuple of QualityWarning, of an `EmbryoView`
+    is_registered : bool, True if the outline of the embryo was searched for
     """
     if is_registered:
         found = [warning.detail for warning in quality_warnings if warning.kind == NOT_REGISTERED]
@@ -93,7 +93,7 @@ def find_refusal(quality_warnings, is_registered):
 
 
 def picture_warnings(picture):
-    """Return the warnings about a picture as it was taken, before it is scaled, turned or cut.
+    """Return the warnings about a picture as it was taken, before it is scaled, turned or cut out.
 
     Parameters
     ----------
@@ -121,13 +121,13 @@ def picture_warnings(picture):
     border = border_values(small)
     if _upper_median(border) < _DARK:
         warnings.append(QualityWarning("dark background"))
-    if _is_plain(border) and not is_small:
-        warnings += map(QualityWarning, _find_shape_faults(*_find_bodies(small)))
+    if _is_plain_border(border) and not is_small:
+        warnings += map(QualityWarning, _find_shape_faults(*_find_foreground(small)))
     return tuple(warnings)
 
 
 def is_smooth(shown):
-    """Return whether the middle of a registered embryo has no texture, as fruit and drawings have none.
+    """Return True if the middle of a registered embryo has no texture, as in fruit and in drawings.
 
     Texture is the median difference between means over 5 and over 17 pixels, which noise of a camera hardly
     changes.
@@ -143,12 +143,12 @@ def is_smooth(shown):
 
 
 def is_dorsal_down(lower_bulge, view, stage_range):
-    """Return whether a picture gets the warning "dorsal side down?".
+    """Return True if the outline of an embryo suggests that its dorsal side is down.
 
-    The limits were chosen on the 165 photographs of FlyExpress: of 85 lateral views 4% get it as they lie,
-    and 71% turned over.
+    The limits were chosen on the 165 photographs of FlyExpress. Of 85 lateral views, 4% get the warning as
+    they lie, and 71% if they are turned upside down.
 
-    lower_bulge : as of `EmbryoPose`; view, stage_range : as in the table, "" if not known
+    lower_bulge : float, of its `EmbryoPose`; view, stage_range : str, "" if not known
     """
     if view not in ("", "lateral"):
         return False
@@ -157,9 +157,11 @@ def is_dorsal_down(lower_bulge, view, stage_range):
 
 
 def _bits_in_use(picture):
-    """Return [bits of the camera] if a 16-bit picture was scaled up from fewer bits, such as [12].
+    """Return [number of bits of the camera], such as [12], if a 16-bit picture was scaled up from fewer bits.
 
-    The list is empty if all 16 bits are used, or only 8.
+    The list is empty if the picture uses all 16 bits, or only 8.
+
+    picture : array of numbers from 0 to 255
     """
     if picture.dtype == np.uint8 or picture.min() == picture.max():
         return []
@@ -170,21 +172,24 @@ def _bits_in_use(picture):
 
 
 def _upper_median(values):
-    """Return the median of some values; for an even number of them, the larger of the two in the middle.
+    """Return the median of an array (float); for an even number of values, the larger of the middle two.
 
-    It is ten times as fast as their mean.
+    It is ten times as fast as the usual median, the mean of the middle two.
     """
     half = values.size // 2
     return float(np.partition(values, half, axis=None)[half])
 
 
-def _is_plain(border):
-    """Return True if most values of a border are nearly the same grey level."""
+def _is_plain_border(border):
+    """Return True if most pixels on the border of a picture have nearly the same grey level.
+
+    border : float array (n,), their grey levels
+    """
     return (np.abs(border - np.float32(_upper_median(border))) > _BORDER_TOLERANCE).mean() <= _BORDER_FRACTION
 
 
 def _small_copy(picture):
-    """Return grey levels, float32 (height, width), at most _WORK_PX long."""
+    """Return the grey levels of a smaller copy of a picture, float32 array, at most _WORK_PX long."""
     cv2 = load_opencv()
     height, width = picture.shape[:2]
     times = max(-(-max(height, width) // _WORK_PX), min(_WORK_TIMES, min(height, width) // _WORK_HEIGHT_PX))
@@ -198,15 +203,17 @@ def _small_copy(picture):
     return picture.astype(np.float32)
 
 
-def _find_bodies(grey):
-    """Find what stands out from the background.
+def _find_foreground(grey):
+    """Find the pixels that stand out from the background of a picture, and their contrast.
 
     The background is a slope from side to side, because light is seldom even.
+
+    grey : float array (height, width), grey levels
 
     Returns
     -------
     bodies : uint8 mask without holes, with a margin of two pixels
-    contrast : float, the median difference of its pixels from the background
+    contrast : float, the median difference of its pixels from the background, in grey levels
     """
     cv2 = load_opencv()
     left, right, top, bottom = (_upper_median(side) for side in (grey[:, 0], grey[:, -1], grey[0], grey[-1]))
@@ -222,13 +229,14 @@ def _find_bodies(grey):
 
 
 def _find_shape_faults(mask, contrast):
-    """Return the warnings about the shape of a mask: a list with one of three warnings, or [].
+    """Return a warning if a mask is not like one embryo, or if its posterior end is left.
 
-    Embryos that touch each other are told apart by their cores, the places far from the outline: one embryo
-    has one core.
-    A flat embryo has two cores if only the very farthest places count, so two limits are tried.
+    Embryos that touch each other are counted by their cores, the pixels far from the outline: one embryo has
+    one core. A flat embryo has two cores if only the very farthest pixels count, so two limits are tried.
 
-    mask : uint8 array (height, width)
+    The result is a list with one of three warnings, or [].
+
+    mask : uint8 array (height, width), 1 on the pixels that stand out from the background
     contrast : median difference of its pixels from the background; below _PALE, gaps in the outline are
         usual
     """

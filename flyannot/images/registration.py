@@ -90,7 +90,7 @@ def find_pose(picture):
 
 
 def embryo_mask(grey):
-    """Return the largest thing that stands out from the background, without holes, as a mask.
+    """Return a mask of the largest thing that stands out from the background of a picture, without holes.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def embryo_mask(grey):
         If the background is not plain, or nothing covers 2% of the picture.  If another thing is more than
         half as large.  If the border of the picture cuts the largest thing.
     """
-    off, noise = off_background(grey)
+    off, noise = subtract_background(grey)
     if noise > _MOST_NOISE:
         raise no_embryo_error("the background is not plain")
     opened = foreground_mask(off, noise, max(grey.shape) * _CLOSED, max(grey.shape) * _OPENED)
@@ -123,48 +123,52 @@ def embryo_mask(grey):
 
 
 def foreground_mask(off, noise, close_px, open_px):
-    """Return the pixels that differ from the background, bool array (height, width).
+    """Return which pixels of a picture differ from its background, bool array (height, width).
 
     Gaps up to 2 `close_px` wide are closed and holes filled.  Then bumps and dust up to 2 `open_px` wide are
     removed.
 
-    off, noise : as from `off_background`
+    off : float array (height, width), difference of each pixel from the background, in grey levels
+    noise : float, standard deviation of the background, in grey levels
     """
     cv2 = load_opencv()
     margin = int(close_px + open_px) + 2  # an embryo may touch the border
     stands_out = (off > max(_LEAST_STEP, _NOISE_STEP * noise)).view(np.uint8)
     padded = cv2.copyMakeBorder(stands_out, *(4 * [margin]), cv2.BORDER_CONSTANT, value=0)
-    filled = fill_holes(cv2.morphologyEx(padded, cv2.MORPH_CLOSE, _disc(close_px)))
-    opened = cv2.morphologyEx(filled, cv2.MORPH_OPEN, _disc(open_px))
+    filled = fill_holes(cv2.morphologyEx(padded, cv2.MORPH_CLOSE, _disc_mask(close_px)))
+    opened = cv2.morphologyEx(filled, cv2.MORPH_OPEN, _disc_mask(open_px))
     return opened[margin:-margin, margin:-margin] > 0
 
 
 def find_outline(picture):
-    """Return the pixels inside the outline of an embryo, in a copy of half the size, as a bool array.
+    """Return which pixels are inside the outline of an embryo, in a copy of its picture of half the size.
 
-    `picture` is an array (height, width) or (height, width, 3).  All pixels are True if no embryo is found.
+    `picture` is an array (height, width) or (height, width, 3).  The result is a bool array.  All pixels are
+    True if no embryo is found.
     """
     small = to_grey(resize_image(picture, (picture.shape[1] // 2, picture.shape[0] // 2)))
-    mask = foreground_mask(*off_background(small), _GAP_PX, _GAP_PX)
+    mask = foreground_mask(*subtract_background(small), _GAP_PX, _GAP_PX)
     parts, areas = label_connected_parts(mask)
     is_found = areas.max(initial=0) >= _LEAST_OUTLINED * mask.size
     return parts == 1 + areas.argmax() if is_found else np.ones_like(mask)
 
 
-def off_background(grey):
-    """Return the difference of every pixel from the background, and the noise of the background.
+def subtract_background(grey):
+    """Return the difference of every pixel of a picture from the background, and the noise of the background.
 
     The background is a plane, or a quadratic surface if this halves the noise: microscopes light the corners
     less than the middle.  The noise is a standard deviation along the border, estimated from the median.
+
+    grey : float array (height, width), grey levels
     """
-    plane = _off_surface(grey, 3)
-    curved = _off_surface(grey, 6) if plane[1] > _CURVED_NOISE else plane
+    plane = _subtract_surface(grey, 3)
+    curved = _subtract_surface(grey, 6) if plane[1] > _CURVED_NOISE else plane
     return curved if curved[1] < plane[1] / 2 else plane
 
 
 @lru_cache(maxsize=4)
 def _surface_terms(shape):
-    """Return the terms of a quadratic surface of some shape; the first three make a plane.
+    """Return the terms 1, x, y, x^2, xy and y^2 of a quadratic surface at each pixel of a picture.
 
     Returns
     -------
@@ -176,15 +180,15 @@ def _surface_terms(shape):
     return np.reshape(terms, (6, -1)), np.stack([border_values(term) for term in terms], axis=1)
 
 
-def _off_surface(grey, n_terms):
-    """Fit a surface to the grey levels of the border, without those that differ too much.
+def _subtract_surface(grey, n_terms):
+    """Return the difference of a picture from its background, a surface that is fitted to its border.
 
-    An embryo may touch the border.
+    An embryo may touch the border, so pixels that differ too much are left out of the fit.
 
     Parameters
     ----------
     grey : float array (height, width)
-    n_terms : int, the number of terms of the surface
+    n_terms : int, the number of terms of the surface: 3 for a plane, 6 for a quadratic surface
 
     Returns
     -------
@@ -194,39 +198,39 @@ def _off_surface(grey, n_terms):
     terms, border = _surface_terms(grey.shape)
     border = border[:, :n_terms]
     levels = border_values(grey)
-    kept = np.abs(levels - _median(levels)) <= _SLOPE
+    kept = np.abs(levels - _even_median(levels)) <= _SLOPE
     for _ in range(3):
         some = border[kept]  # of three or six columns: their normal equations are solved much sooner
         fit = np.linalg.lstsq(some.T @ some, some.T @ levels[kept], rcond=_LEAST_RATIO)[0]
         off = np.abs(levels - border @ fit)
         before = kept
-        kept = off <= max(_LEAST_STEP, 3 * _median(off))
+        kept = off <= max(_LEAST_STEP, 3 * _even_median(off))
         if np.array_equal(kept, before):  # the next fit would be the same
             break
     surface = (fit @ terms[:n_terms]).reshape(grey.shape)
     off = np.abs(np.subtract(grey, surface, out=surface), out=surface)
-    return off, 1.4826 * _median(border_values(off))
+    return off, 1.4826 * _even_median(border_values(off))
 
 
-def _median(values):
-    """Return the median of the values of a border, whose number is even; it is quicker than NumPy's."""
+def _even_median(values):
+    """Return the median of an even number of values, such as the border of a picture, quicker than NumPy."""
     half = len(values) // 2
     return np.partition(values, (half - 1, half))[half - 1 : half + 1].mean()
 
 
 def dilate_mask(mask, px):
-    """Add the pixels within a distance of `px` from a bool mask."""
-    return load_opencv().dilate(mask.view(np.uint8), _disc(px)) > 0
+    """Return a bool mask that also has all pixels within a distance of `px` pixels."""
+    return load_opencv().dilate(mask.view(np.uint8), _disc_mask(px)) > 0
 
 
-def _disc(px):
-    """Return the pixels within a distance of `px` from the middle one, a uint8 mask."""
+def _disc_mask(px):
+    """Return a uint8 mask of a disc of radius `px` pixels."""
     offsets = np.arange(-int(px), int(px) + 1)  # a distance transform takes 3 to 8 times as long
     return (np.add.outer(offsets**2, offsets**2) <= px * px).view(np.uint8)
 
 
 def fill_holes(mask):
-    """Fill the holes of a uint8 mask."""
+    """Return a uint8 mask without holes."""
     cv2 = load_opencv()
     outlines, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     return cv2.drawContours(np.zeros_like(mask), outlines, -1, 1, cv2.FILLED)
@@ -238,14 +242,14 @@ def label_connected_parts(mask):
     Returns
     -------
     parts : int array (height, width), the number of the part of each pixel; 0 outside the mask
-    areas : int array (n_parts,), in pixels
+    areas : int array (n_parts,), the area of each part in pixels
     """
     _, parts = load_opencv().connectedComponents(mask.view(np.uint8), connectivity=4)
     return parts, np.bincount(parts.ravel())[1:]  # OpenCV's own statistics take longer
 
 
 def pose_from_mask(mask):
-    """Return the EmbryoPose of a mask.
+    """Return the EmbryoPose of a mask that has the shape of one embryo.
 
     Raises
     ------
@@ -259,7 +263,7 @@ def pose_from_mask(mask):
 
 
 def measure_mask(mask):
-    """Measure the place and the shape of a mask.
+    """Return the EmbryoPose of a mask, and whether the mask has the shape of one embryo.
 
     Parameters
     ----------
@@ -276,9 +280,9 @@ def measure_mask(mask):
     left = mask[rows].argmax(axis=1)
     right = mask.shape[1] - 1 - mask[rows, ::-1].argmax(axis=1)
     ends = np.column_stack([np.concatenate([left, right]), np.tile(rows, 2)])  # the ends of each row
-    along = (ends + 0.5) @ _rotation(*direction)
+    along = (ends + 0.5) @ _rotation_matrix(*direction)
     first, last = along.min(axis=0), along.max(axis=0)
-    middle = _rotation(*direction) @ (first + last) / 2
+    middle = _rotation_matrix(*direction) @ (first + last) / 2
     half_sides = (last - first + 1) / 2
     lean = (centroid @ direction - (first[0] + last[0]) / 2) / half_sides[0]
     has_shape = (
@@ -291,9 +295,11 @@ def measure_mask(mask):
 
 
 def _lower_bulge(mask, pose):
-    """Return `EmbryoPose.lower_bulge` of a mask: parabolas are fitted to its two edges, without their ends.
+    """Return `EmbryoPose.lower_bulge`: how much more the lower edge of an embryo bulges than the upper one.
 
-    pose : its EmbryoPose
+    A parabola is fitted to each edge, without its ends.
+
+    mask : bool array (height, width); pose : EmbryoPose of the mask
     """
     if abs(pose.direction[0]) < abs(pose.direction[1]):
         return float("nan")
@@ -303,7 +309,7 @@ def _lower_bulge(mask, pose):
     bulge = 0.0
     for edge in (upper, lower):
         points = np.column_stack([columns + 0.5, edge]) - pose.centre
-        points = points @ _rotation(*pose.direction) / pose.half_sides
+        points = points @ _rotation_matrix(*pose.direction) / pose.half_sides
         points = points[np.abs(points[:, 0]) <= _MIDDLE_PART]
         # What is left of a square after the fit of a line: its product with the edge gives the parabola.
         along = points[:, 0] - points[:, 0].mean()
@@ -314,10 +320,10 @@ def _lower_bulge(mask, pose):
 
 
 def _principal_axis(mask):
-    """Return the centroid of a mask, its long axis, its aspect, and its part of an ellipse.
+    """Return the centroid of a mask, the direction of its long axis, its aspect, and its elliptic part.
 
-    All follow from the moments of first and second order.  The part is the area over the area of the ellipse
-    with the same moments.
+    All follow from the moments of first and second order.  The aspect is length over breadth.  The elliptic
+    part is the area of the mask over the area of the ellipse with the same moments.
     """
     moments = load_opencv().moments(mask.view(np.uint8), binaryImage=True)
     area = moments["m00"]
@@ -330,19 +336,22 @@ def _principal_axis(mask):
 
 
 def _hull_area(points, shape):
-    """Return the number of pixels in the convex hull of points (x, y) of a mask of this shape."""
+    """Return the number of pixels in the convex hull of some points.
+
+    points : array (n, 2), pixels (x, y); shape : (height, width) of the mask to which they belong
+    """
     cv2 = load_opencv()
     hull = cv2.convexHull(points.astype(np.int32))
     return np.count_nonzero(cv2.fillConvexPoly(np.zeros(shape, np.uint8), hull, 1))
 
 
-def _rotation(x, y):
+def _rotation_matrix(x, y):
     """Return a matrix with two columns: the direction (x, y), and this direction turned by 90 degrees."""
     return np.array([[x, -y], [y, x]])
 
 
 def crop_embryo(picture, size_px, pose):
-    """Turn and cut out the embryo of a picture, after shrinking the picture if it is larger.
+    """Return the picture of an embryo, turned and scaled so that the embryo fills the frame.
 
     Parameters
     ----------
@@ -352,7 +361,8 @@ def crop_embryo(picture, size_px, pose):
 
     Returns
     -------
-    picture : float32 array of that size, from 0 to 255; outside the picture the median of its border
+    cropped : float32 array of the size of the frame, from 0 to 255
+        Pixels that lie outside the picture have the median of its border.
     """
     size = np.array(picture.shape[1::-1])
     middle = np.array(size_px[::-1]) / 2
@@ -361,14 +371,14 @@ def crop_embryo(picture, size_px, pose):
     small = resize_image(picture, tuple(shrunk.tolist()))
     to_small = shrunk / size
     # Where a pixel of the frame, counted from the frame's centre, lies in the small picture.
-    steps = to_small[:, None] * _rotation(*pose.direction) * (pose.half_sides / middle)
+    steps = to_small[:, None] * _rotation_matrix(*pose.direction) * (pose.half_sides / middle)
     corner = pose.centre * to_small - steps @ middle
     framed = warp_image(small, np.column_stack([steps, corner]), size_px[::-1], fill)
     return np.clip(framed, 0, WHITE, out=framed)
 
 
 def no_embryo_error(reason):
-    """Return a NoEmbryo error with its reason.
+    """Make a NoEmbryo error with a reason, such as "nothing stands out from the background".
 
     The constructor of the error takes only the message, so that it can be pickled between workers.
     """

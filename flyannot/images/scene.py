@@ -1,4 +1,4 @@
-"""Pictures as their files store them: scenes, planes, and what the samples of a plane mean."""
+"""Pictures as files store them: scenes, planes, and the meaning of the numbers of a plane."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,17 +10,17 @@ N_COLOURS = {"grey": 1, "palette": 1, "rgb": 3, "ycbcr": 3, "cmyk": 4}
 
 
 class StoredPlane(NamedTuple):
-    """The samples of one plane as stored in a file, and their meaning.
+    """One plane as a file stores it: the numbers (samples) of its pixels, and their meaning.
 
     samples : array (height, width) or (height, width, n), or a Pillow image with bytes
         Colours come first, then alpha.
-    colours : one of N_COLOURS
-    palette : uint8 array (n, 3) of colours
+    colours : str, a key of N_COLOURS, such as "grey" or "rgb"
+    palette : uint8 array (n, 3), the colour of each number if `colours` is "palette"; otherwise None
     alpha : "" for none, "straight", or "premultiplied" if the colours were multiplied by alpha
-    transparent : the samples of the colour that is transparent, or ()
+    transparent : tuple, the samples of the one colour that is transparent, or ()
     used_bits : number of bits in use, as stated by the file; 0 if it is not stated
     maximum : the largest number, as stated by the file; 0 if it is not stated
-    is_white_zero : whether 0 is white, and the largest number is black
+    is_white_zero : bool, True if 0 is white and the largest number is black
     orientation : 1 to 8, as in EXIF and TIFF
     profile : bytes of an ICC profile, or a float, the gamma with which light was encoded; b"" for sRGB
     """
@@ -38,10 +38,10 @@ class StoredPlane(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """One scene (series, image) of a file: planes of one size.
+    """One scene (series, image) of a picture file: planes of one size.
 
-    name : str, "" if it has none
-    axes : list of Axis
+    name : str, "" if the scene has none
+    axes : list of Axis, on each of which one plane can be chosen
     size : (width, height)
     pixel_bytes : bytes of one pixel when it is unpacked
     read : function of the coordinates of a plane, a dict from the name of an axis to a number from 0; it

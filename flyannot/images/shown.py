@@ -1,4 +1,4 @@
-"""The picture of an embryo for display: a JPEG with the outline of the embryo, which files store."""
+"""The picture of an embryo for display, which files store: a JPEG, and the outline of the embryo."""
 
 import io
 
@@ -19,12 +19,12 @@ _MOST_HEAD_BYTES = 1000  # before the pixels; 623 in a JPEG with colours
 
 
 def draw_shown(view):
-    """Return the ShownPicture of an EmbryoView."""
+    """Return the ShownPicture, a JPEG and an outline, of an EmbryoView."""
     return ShownPicture(encode_jpeg(view.shown), find_outline(view.shown))
 
 
 def encode_jpeg(pixels):
-    """Return pixels, uint8 (height, width) or (height, width, 3), as the bytes of a JPEG."""
+    """Compress pixels, uint8 (height, width) or (height, width, 3), to the bytes of a JPEG."""
     from PIL import Image
 
     file = io.BytesIO()
@@ -33,9 +33,11 @@ def encode_jpeg(pixels):
 
 
 def read_shown(stored, stage_range, row):
-    """Read the ShownPicture of one image from an open file of pictures, and check it.
+    """Read the ShownPicture of one image from an open file, and check it.
 
     No stored picture is decoded or put on a page before this check.
+
+    stored : open StoredFile of pictures; stage_range : str, such as "4-6"; row : int, number of the image
 
     Raises
     ------
@@ -55,7 +57,7 @@ def read_shown(stored, stage_range, row):
 
 
 def _require_flyannot_jpeg(content):
-    """Raise UnusableImage unless bytes are built as `encode_jpeg` builds a JPEG of the standard size.
+    """Raise UnusableImage unless some bytes are a JPEG of the standard size as `encode_jpeg` writes it.
 
     The pixels are not decoded, which would take most of a report's time: the digest of the file covers them.
     """
@@ -72,10 +74,11 @@ def _require_flyannot_jpeg(content):
 
 
 def decode_jpeg(content, least_px=STANDARD_PX):
-    """Return the pixels of the JPEG of a ShownPicture, uint8 (height, width) or (height, width, 3).
+    """Decode the JPEG of a ShownPicture: return its pixels, uint8 (height, width) or (height, width, 3).
 
-    least_px : (height, width); if half of the picture is at least so large, it is decoded at half its size,
-        or at a quarter, which takes a third of the time
+    content : bytes of the JPEG
+    least_px : (height, width), the smallest size at which it may be decoded: whole, a half or a quarter
+        A smaller size takes a third of the time.
     """
     with explain_decoding_errors(_STORED), open_jpeg(content) as picture:
         picture.draft(None, least_px[::-1])

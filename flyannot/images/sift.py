@@ -22,7 +22,7 @@ from functools import lru_cache
 import numpy as np
 
 from flyannot.base.errors import DataError
-from flyannot.images.patches import check_patch
+from flyannot.images.patches import check_patches
 from flyannot.jobs.compiled import compiled
 
 N_FEATURES = 128
@@ -41,7 +41,7 @@ _A0, _A1, _A2, _A3, _A4, _A5, _A6 = np.float32(
 
 
 def dense_sift(image, corners, patch_px=16):
-    """Compute one upright SIFT descriptor for every patch.
+    """Compute one upright SIFT descriptor for every patch of an image.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ def dense_sift(image, corners, patch_px=16):
     """
     image = np.ascontiguousarray(image, np.float32)
     corners = np.ascontiguousarray(corners, np.int64).reshape(-1, 2)
-    check_patch(image.shape, patch_px, corners)
+    check_patches(image.shape, patch_px, corners)
     first, weights = _bin_weights(patch_px // _N_BINS)
     before = -first[0]  # pixels outside the image that the bins of a patch at its border cover
     after = first[-1] + weights.shape[1] - patch_px
-    maps = _orientation_maps(_smooth(image, patch_px), before, after)
+    maps = _orientation_maps(_smooth_for_patch(image, patch_px), before, after)
     order = np.argsort(corners[:, 0], kind="stable")
-    scratch = _scratch(maps.shape[1])
+    scratch = _make_scratch(maps.shape[1])
     descriptors = np.empty((len(corners), N_FEATURES), np.uint8)
     _contract_patches(maps, corners, order, first + before, weights, scratch, descriptors.view(np.uint64))
     return descriptors
@@ -108,7 +108,7 @@ def normalise_descriptors(descriptors):
 
 
 def mirror_descriptors(descriptors):
-    """Return the descriptors of an image turned upside down (its rows in reverse order).
+    """Return the descriptors that the patches of an image have if its rows are reversed (top to bottom).
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def mirror_descriptors(descriptors):
     Returns
     -------
     mirrored : uint8 array of the same shape, the same patches in the same order
-        The numbers after the first 128 (`extract`) are not changed.
+        Numbers after the first 128, which describe intensity, are not changed.
     """
     by_bin = descriptors[:, :N_FEATURES].reshape(-1, _N_BINS, _N_BINS, _N_ORIENTATIONS)
     turned = -np.arange(_N_ORIENTATIONS) % _N_ORIENTATIONS  # up becomes down
@@ -125,17 +125,19 @@ def mirror_descriptors(descriptors):
     return np.hstack([sift, descriptors[:, N_FEATURES:]])
 
 
-def _smooth(image, patch_px):
-    """Convolve the image with a Gaussian that ends at 4 standard deviations.
+def _smooth_for_patch(image, patch_px):
+    """Convolve an image with the Gaussian that SIFT needs for patches of one size.
 
-    The image is reflected about its border pixels.
+    The Gaussian ends at 4 standard deviations, and the image is reflected about its border pixels.
     The Gaussian turns an image of sharpness 0.5 px into one of 0.1 * patch_px.  This is 1.6 px for a patch of
     16, as OpenCV smooths its first octave, and twice as much for a patch twice as large.
+
+    image : float32 array (height, width); patch_px : int, side of a patch in pixels
     """
     taps = _gaussian_taps(patch_px)
     if len(taps) == 1:
         return image
-    rows, columns = (_reflect(length, len(taps) - 1) for length in image.shape)
+    rows, columns = (_reflected_indices(length, len(taps) - 1) for length in image.shape)
     smoothed = np.empty_like(image)
     _smooth_image(image, taps, rows, columns, np.empty(len(columns), np.float32), smoothed)
     return smoothed
@@ -143,7 +145,10 @@ def _smooth(image, patch_px):
 
 @lru_cache(maxsize=_N_KEPT)
 def _gaussian_taps(patch_px):
-    """Return half of the kernel of `_smooth`, from its middle, and zeros up to a multiple of _PAIRS."""
+    """Return half of the Gaussian kernel of SIFT, from its middle, with zeros up to a multiple of _PAIRS.
+
+    patch_px : int, side of a patch in pixels
+    """
     smooth_px = np.sqrt(max((0.1 * patch_px) ** 2 - 0.25, 0.0))
     radius = int(np.rint(4 * smooth_px))
     if radius == 0:
@@ -153,13 +158,16 @@ def _gaussian_taps(patch_px):
 
 
 @lru_cache(maxsize=_N_KEPT)
-def _reflect(length, radius):
-    """Return the indices of the pixels of a line, with `radius` reflected ones on both sides."""
+def _reflected_indices(length, radius):
+    """Return the indices of the pixels along a line, with `radius` reflected pixels on both sides.
+
+    length : int, number of pixels of the line
+    """
     return np.pad(np.arange(length), radius, mode="reflect")
 
 
 def _orientation_maps(image, before, after):
-    """Return the gradient energy in 8 directions, with margins of zeros.
+    """Return the gradient energy of each pixel in 8 directions, with margins of zeros around the image.
 
     Parameters
     ----------
@@ -181,15 +189,15 @@ def _orientation_maps(image, before, after):
 
 @lru_cache(maxsize=_N_KEPT)
 def _bin_weights(bin_px):
-    """Return the first pixels and the weights of the four bins of a patch along one axis.
+    """Return which pixels each of the four bins of a patch covers along one axis, and their weights.
 
     Weights of 0 follow, up to a multiple of _TAPS.
 
-    bin_px : int, a bin covers 2 bin_px pixels
+    bin_px : int, distance between bins; a bin covers 2 bin_px pixels
 
     Returns
     -------
-    first : int array (4,), from the corner of the patch
+    first : int array (4,), the first pixel of each bin, counted from the corner of the patch
     weights : float32 array (4, n_taps)
     """
     bins = np.arange(_N_BINS)
@@ -211,7 +219,7 @@ def _smooth_image(image, taps, rows, columns, line, smoothed):
     image : float32 array (height, width)
     taps : float32 array (radius + 1,), half of the kernel from its middle
     rows : int array (height + 2 radius,), indices of the rows, with reflected ones on both sides
-    columns : int array (width + 2 radius,), the same for the columns
+    columns : int array (width + 2 radius,), indices of the columns, with reflected ones on both sides
     line : float32 array (width + 2 radius,), overwritten: one row after the first convolution
     smoothed : float32 array (height, width), overwritten with the result
     """
@@ -248,6 +256,13 @@ def _map_orientations(image, before, share, direction, maps):
 
     The angle from the axis is atan(lesser / greater of |dx|, |dy|), which needs no branch and is exactly
     mirrored.
+
+    Parameters
+    ----------
+    image : float32 array (height, width), smoothed
+    before : int, width in pixels of the margin of the maps above and to the left
+    share, direction : float32 and int32 arrays (2, width), overwritten for each row of pixels
+    maps : float32 array of zeros, filled as `_orientation_maps` returns it
     """
     height, width = image.shape
     for i in range(1, height - 1):
@@ -271,14 +286,16 @@ def _map_orientations(image, before, share, direction, maps):
             maps[i + before, pixel + direction[1, j]] = share[1, j]
 
 
-def _scratch(width):
-    """Return the memory of `_contract_patches`: float32 arrays, except the last two.
+def _make_scratch(width):
+    """Allocate the arrays that `_contract_patches` overwrites: float32 arrays, except the last two.
 
     bands : (row bin; pixel column, orientation)
     cells : (pixel column; row bin, orientation)
     histogram : (column bin; row bin, orientation), and the same memory as one row
     partial : sums of squares
     quantised : uint8, and the same memory as words of 8 bytes
+
+    width : int, length of a row of the orientation maps
     """
     bands = np.empty((_N_BINS, width), np.float32)
     cells = np.empty((width // _N_ORIENTATIONS, N_FEATURES // _N_BINS), np.float32)
@@ -297,11 +314,11 @@ def _contract_patches(maps, corners, order, first, weights, scratch, descriptors
     Parameters
     ----------
     maps : float32 array, as `_orientation_maps` returns
-    corners : int array (n_patches, 2)
-    order : int array, in which the patches of one row of the image follow one another
+    corners : int array (n_patches, 2), top left pixels (row, column)
+    order : int array (n_patches,), the patches sorted so that those with the same top row are neighbours
     first : int array (4,), first pixel of each bin, as `_bin_weights` returns, plus the margin of the maps
-    weights : as `_bin_weights` returns
-    scratch : as `_scratch` returns; overwritten
+    weights : float32 array (4, n_taps), as `_bin_weights` returns
+    scratch : arrays from `_make_scratch`, overwritten
     descriptors : uint64 array (n_patches, 16), overwritten: 128 bytes of each patch, 8 orientations a word
     """
     bands, cells, histogram, flat, partial, quantised, words = scratch
@@ -309,19 +326,23 @@ def _contract_patches(maps, corners, order, first, weights, scratch, descriptors
     for patch in order:
         if corners[patch, 0] != top:
             top = corners[patch, 0]
-            _contract(maps, top, first, weights, bands)
-            _interleave(bands, cells)
-        _contract(cells, corners[patch, 1], first, weights, histogram)
-        _quantise(flat, partial, quantised)
+            _sum_bins(maps, top, first, weights, bands)
+            _interleave_bins(bands, cells)
+        _sum_bins(cells, corners[patch, 1], first, weights, histogram)
+        _quantise_histogram(flat, partial, quantised)
         _swap_bins(words, descriptors, patch)
 
 
 @compiled
-def _contract(lines, start, first, weights, sums):
+def _sum_bins(lines, start, first, weights, sums):
     """Store in sums[b] the weighted sum of the lines that bin b of a patch covers.
 
-    lines : float32 array (n_lines, n); start : the first line of the patch; first, weights : as
-        `_bin_weights` returns
+    Parameters
+    ----------
+    lines : float32 array (n_lines, n), rows or columns of pixels
+    start : int, the first line of the patch
+    first, weights : first line and weights of each bin, as `_bin_weights` returns
+    sums : float32 array (4, n), overwritten
     """
     for k in range(0, weights.shape[1], 8):
         for b in range(4):
@@ -330,9 +351,15 @@ def _contract(lines, start, first, weights, sums):
 
 @compiled
 def _add_taps(lines, at, weights, b, k, sums):
-    """Add 8 weighted lines to sums[b], which is set if k is 0.
+    """Add 8 weighted lines to the sum of one bin; for the first 8 weights, store them instead.
 
-    They are weights[b, k : k + 8] times the lines from `at` on.
+    Parameters
+    ----------
+    lines : float32 array (n_lines, n)
+    at : int, index of the first of the 8 lines
+    weights : float32 array (4, n_taps)
+    b, k : int, the bin, and the index of the first of its 8 weights
+    sums : float32 array (4, n), whose row b is changed
     """
     w0, w1, w2, w3 = weights[b, k], weights[b, k + 1], weights[b, k + 2], weights[b, k + 3]
     w4, w5, w6, w7 = weights[b, k + 4], weights[b, k + 5], weights[b, k + 6], weights[b, k + 7]
@@ -343,10 +370,12 @@ def _add_taps(lines, at, weights, b, k, sums):
 
 
 @compiled
-def _interleave(bands, cells):
-    """Reorder (row bin; column, orientation) to (column; row bin, orientation).
+def _interleave_bins(bands, cells):
+    """Reorder sums from (row bin; column, orientation) to (column; row bin, orientation).
 
-    The numbers of a patch are then contiguous.
+    The numbers that one patch needs are then contiguous.
+
+    bands : float32 array (4, n_columns * 8); cells : float32 array (n_columns, 32), overwritten
     """
     for column in range(cells.shape[0]):
         for b in range(4):
@@ -355,10 +384,13 @@ def _interleave(bands, cells):
 
 
 @compiled(error_model="numpy")
-def _quantise(histogram, partial, quantised):
-    """Normalise a histogram to norm 1, clip it at 0.2, and normalise it again.
+def _quantise_histogram(histogram, partial, quantised):
+    """Convert the histogram of a patch to the bytes of a SIFT descriptor.
 
-    The result is rounded to bytes after a multiplication by 512; a byte is at most 255.
+    The histogram is scaled to norm 1, clipped at 0.2, and scaled to norm 512.  A byte is at most 255.
+
+    histogram : float32 array (128,), changed; partial : float32 array (32,), overwritten
+    quantised : uint8 array (128,), overwritten with the result
     """
     limit = _CLIP * np.sqrt(_sum_squares(histogram, partial))
     for j in range(len(histogram)):
@@ -370,7 +402,10 @@ def _quantise(histogram, partial, quantised):
 
 @compiled
 def _sum_squares(values, partial):
-    """Sum the squares of 128 values, in a fixed order that can be vectorised."""
+    """Return the sum of the squares of 128 values, added in a fixed order that can be vectorised.
+
+    partial : float32 array (32,), overwritten
+    """
     for j in range(len(partial)):
         a, b, c, d = values[j], values[j + 32], values[j + 64], values[j + 96]
         partial[j] = (a * a + b * b) + (c * c + d * d)
@@ -385,9 +420,11 @@ def _sum_squares(values, partial):
 
 @compiled
 def _swap_bins(by_column, by_row, patch):
-    """Reorder (column bin, row bin) to (row bin, column bin).
+    """Reorder the bins of a descriptor from column by column to row by row.
 
-    The 8 orientations of a bin are moved as one word.
+    The 8 orientations of a bin are moved as one word of 8 bytes.
+
+    by_column : uint64 array (16,); by_row : uint64 array (n_patches, 16), whose row `patch` is overwritten
     """
     for row in range(4):
         for column in range(4):
@@ -396,9 +433,11 @@ def _swap_bins(by_column, by_row, patch):
 
 @compiled(error_model="numpy")
 def _normalise_rows(descriptors, X):
-    """Centre and scale each descriptor.
+    """Subtract the mean of each descriptor, and scale the result to norm 1.
 
     With s = sum x and q = sum x^2, the centred descriptor has the squared norm (p q - s^2) / p.
+
+    descriptors : uint8 array (n, p); X : float32 array (n, p), overwritten with the result
     """
     p = descriptors.shape[1]
     for i in range(len(descriptors)):

@@ -1,4 +1,4 @@
-"""TIFF files: plain, of several pages, of ImageJ and OME-TIFF.
+"""Reader of TIFF files: plain, of several pages, of ImageJ and OME-TIFF.
 
 tifffile reads the structure, and imagecodecs unpacks.  Neither opens a second file: the planes of an OME-TIFF
 are looked up by `ome_tiff`.
@@ -50,7 +50,7 @@ _ALPHA = {1: "premultiplied", 2: "straight"}  # values of the tag ExtraSamples
 
 @contextmanager
 def open_tiff(path, file):
-    """Open a TIFF, and yield a Scene for each series."""
+    """Open a TIFF file, and yield a list with a Scene for each series of planes in it."""
     import tifffile
 
     logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # a bad file gets one line: ours
@@ -62,23 +62,27 @@ def open_tiff(path, file):
             return
         used_bits = images[0].used_bits if images else 0
         all_series = tiff.series
-        if tiff.is_imagej and all_series[0].kind != "imagej" and _claims_images(tiff):
+        if tiff.is_imagej and all_series[0].kind != "imagej" and _lacks_pages(tiff):
             raise unreadable_image_error(path, _SHORT)
         full_size = [series for series in all_series if not series.keyframe.is_reduced] or all_series
-        yield [_scene(path, tiff, series, used_bits) for series in full_size]
+        yield [_series_scene(path, tiff, series, used_bits) for series in full_size]
 
 
-def _claims_images(tiff):
-    """Return whether the description of ImageJ claims more images than a TIFF has pages."""
+def _lacks_pages(tiff):
+    """Return True if the metadata of ImageJ claim more images than a TIFF has pages; tiff : TiffFile."""
     metadata = tiff.imagej_metadata or {}
     counts = [metadata.get(name, 1) for name in ("frames", "slices", "channels")]
     return max(math.prod(counts), metadata.get("images", 1)) > len(tiff.pages)
 
 
-def _scene(path, tiff, series, used_bits):
-    """Return the Scene of one series of tifffile.
+def _series_scene(path, tiff, series, used_bits):
+    """Return the Scene that describes one series of planes of a TIFF.
 
-    used_bits : number of bits in use, as stated outside the pages
+    Parameters
+    ----------
+    path : path of the file, for messages
+    tiff, series : TiffFile and series of tifffile
+    used_bits : int, number of bits in use, as the metadata of the file state it; 0 if they do not
     """
     page = series.keyframe
     n_outer = series.ndim - page.ndim
@@ -97,7 +101,7 @@ def _scene(path, tiff, series, used_bits):
         number = int(np.ravel_multi_index(index, shape)) if index else 0
         if n_planes != n_pages:
             return _read_page(path, page, chosen, tiff.pages.first, used_bits, skipped=number)
-        _require_whole(path, series.pages[n_pages - 1])
+        _require_whole_page(path, series.pages[n_pages - 1])
         return _read_page(path, series.pages[number], chosen, tiff.pages.first, used_bits)
 
     axes = name_axes([*zip(outer, shape)])
@@ -105,39 +109,39 @@ def _scene(path, tiff, series, used_bits):
     if [axis.size for axis in axes] == [len(labels)]:  # labels of several axes name no plane on one of them
         axes = [axes[0]._replace(names=tuple(str(label).partition("\n")[0].strip() for label in labels))]
     axes += _sample_axis(page)
-    return Scene(_series_name(series.name), axes, _size(page), _pixel_bytes(page), read)
+    return Scene(_series_name(series.name), axes, _page_size(page), _pixel_bytes(page), read)
 
 
 def _series_name(name):
-    """Return the name of a series; "" for a name that only counts."""
+    """Return the name of a series of planes; "" for a name that tifffile made up, such as "Series 3"."""
     return "" if re.fullmatch(r"(Image|Series|Generic|Uniform|shaped):?\d*|", name or "") else name
 
 
-def _size(page):
-    """Return the (width, height) of a page."""
+def _page_size(page):
+    """Return the (width, height) of a page of a TIFF."""
     return page.imagewidth, page.imagelength
 
 
 def _pixel_bytes(page):
-    """Return the number of bytes of one unpacked pixel of a page.
+    """Return the bytes of memory for each pixel while a page of a TIFF is unpacked (int).
 
-    Planes of colours are unpacked one by one beside the pixels, which take one sample more.
+    If colours are stored in separate planes, one more sample is counted: planes are unpacked one by one.
     """
     is_planar = page.axes.startswith("S")
     return (page.samplesperpixel + is_planar) * (page.dtype.itemsize if page.dtype else 1)
 
 
 def _read_page(path, page, chosen, about, used_bits, *, skipped=0):
-    """Return the StoredPlane of one page of a TIFF.
+    """Decode one page of a TIFF, and return its StoredPlane.
 
     Parameters
     ----------
     path : path of the file, for messages
     page : page or frame of tifffile
-    chosen : coordinates of the plane, for a page whose samples are channels
-    about : the first page, which describes the others
-    used_bits : number of bits in use, as stated outside the page
-    skipped : number of planes before this one, in a page with several
+    chosen : dict from the name of each axis to a number from 0; "channel" counts if samples are channels
+    about : the first page of the file, whose metadata describe all pages
+    used_bits : int, number of bits in use, as the metadata of the file state it; 0 if they do not
+    skipped : int, number of planes before this one in a page that has several
 
     Raises
     ------
@@ -151,9 +155,9 @@ def _read_page(path, page, chosen, about, used_bits, *, skipped=0):
         raise unknown_pixel_type_error(path, f"the compression {key.compression} of TIFF")
     if key.is_tiled:
         require_tile_size(path, key.tilewidth, key.tilelength)
-    _require_whole(path, page)
+    _require_whole_page(path, page)
     if key.compression in _BY_PICTURES:
-        _require_whole_parts(path, page, _BY_PICTURES[key.compression])
+        _require_whole_strips(path, page, _BY_PICTURES[key.compression])
     if skipped:
         handle = key.parent.filehandle
         handle.seek(key.dataoffsets[0] + skipped * key.nbytes)
@@ -163,7 +167,7 @@ def _read_page(path, page, chosen, about, used_bits, *, skipped=0):
         samples = page.asarray(maxworkers=1)
     if key.axes == "SYX":
         samples = np.moveaxis(samples, 0, -1)
-    colours, alpha = _meaning(path, key)
+    colours, alpha = _find_colours(path, key)
     n_colours = N_COLOURS[colours]
     if alpha:
         number, kind = alpha
@@ -181,22 +185,25 @@ def _read_page(path, page, chosen, about, used_bits, *, skipped=0):
         alpha=kind if alpha else "",
         used_bits=used_bits or bits % (8 * samples.dtype.itemsize),
         maximum=_stated_maximum(key.tags, about.description),
-        is_white_zero=_photometric(key) == _WHITE_IS_ZERO,
+        is_white_zero=_find_photometric(key) == _WHITE_IS_ZERO,
         orientation=tags.valueof(_ORIENTATION, usual),
         profile=bytes(tags.valueof(_PROFILE, b"")),
     )
 
 
-def _photometric(page):
-    """Return what the samples of a page are; guess it as libtiff does if the file does not say it."""
+def _find_photometric(page):
+    """Return the number by which a page of a TIFF says what its samples mean (PhotometricInterpretation).
+
+    If the page does not say it, guess it as libtiff does.
+    """
     said = page.tags.valueof(_PHOTOMETRIC)
     if said is not None:
         return int(said)
     return 2 if page.samplesperpixel > 2 else _WHITE_IS_ZERO if page.compression in _FAX else 1
 
 
-def _meaning(path, page):
-    """Return the colours of a page, as in StoredPlane, and its alpha.
+def _find_colours(path, page):
+    """Return the meaning of the samples of a page of a TIFF: their colours and alpha, as in StoredPlane.
 
     Returns
     -------
@@ -206,9 +213,9 @@ def _meaning(path, page):
     Raises
     ------
     UnusableImage
-        If the samples are other than these.
+        If the samples mean something else.
     """
-    photometric = _photometric(page)
+    photometric = _find_photometric(page)
     colours = _COLOURS.get(photometric, "")
     n_samples = page.samplesperpixel
     if not colours or n_samples < N_COLOURS[colours] or page.tags.valueof(_INK_SET) == _NOT_CMYK:
@@ -224,15 +231,18 @@ def _meaning(path, page):
 
 
 def _sample_axis(page):
-    """Return a list with the Axis of grey samples that are channels, or an empty list."""
-    is_grey = _COLOURS.get(_photometric(page)) == "grey"
+    """Return [Axis] of the channels if the grey samples of a page are channels; otherwise []."""
+    is_grey = _COLOURS.get(_find_photometric(page)) == "grey"
     has_alpha = any(kind in _ALPHA for kind in page.extrasamples)
     has_channels = is_grey and page.samplesperpixel > 1 and not has_alpha
     return name_axes([("C", page.samplesperpixel)] if has_channels else [])
 
 
 def _palette(path, tags):
-    """Return the palette of a page, uint8 (n, 3), from its tags."""
+    """Return the palette of a page of a TIFF, uint8 (n, 3), from its tags.
+
+    path : path of the file, for messages
+    """
     table = tags.valueof(320)
     if table is None:
         raise unknown_pixel_type_error(path, "a palette without colours")
@@ -241,9 +251,11 @@ def _palette(path, tags):
 
 
 def _stated_maximum(tags, description):
-    """Return the largest number that a TIFF says it has, or 0.
+    """Return the largest number of a TIFF, as the file states it (int); 0 if it is not stated.
 
-    The number is the largest sample or, in ImageJ's description, the number that is shown as white.
+    The file states the largest sample or, in ImageJ's description, the number that is shown as white.
+
+    tags : tags of a page; description : str, the description of the first page
     """
     shown = re.search(r"^max=(\d+)", description, re.MULTILINE)
     said = [np.max(np.asarray(tags.valueof(tag, 0), float)) for tag in _MAX_SAMPLE]
@@ -251,15 +263,15 @@ def _stated_maximum(tags, description):
     return max([*said, int(shown[1]) if shown else 0])
 
 
-def _require_whole(path, page):
-    """Raise an UnusableImage if the data of a page are not complete; tifffile would fill them with zeros."""
+def _require_whole_page(path, page):
+    """Raise an UnusableImage if the pixels of a page end too early; tifffile would fill them with zeros."""
     end = page.keyframe.parent.filehandle.size
     if any(not n or start + n > end for start, n in zip(page.dataoffsets, page.databytecounts)):
         raise unreadable_image_error(path, _SHORT)
 
 
-def _require_whole_parts(path, page, format):
-    """Raise an UnusableImage if a strip or tile of a page is a picture without an end, or one that is larger.
+def _require_whole_strips(path, page, format):
+    """Raise an UnusableImage if a strip or tile of a page is an incomplete picture, or too large.
 
     imagecodecs returns half a JPEG without an error, as libjpeg does.
 
@@ -292,7 +304,10 @@ def _require_whole_parts(path, page, format):
 
 
 def _ome_scene(path, tiff, image):
-    """Return the Scene of an OmeImage."""
+    """Return the Scene that describes an image of an OME-TIFF.
+
+    path : path of the file, for messages; tiff : TiffFile; image : OmeImage
+    """
 
     def read(chosen):
         number = image.find_page(path, chosen)
@@ -301,7 +316,7 @@ def _ome_scene(path, tiff, image):
             place = f"lies on page {number + 1:,} of a file that has {pluralise(n_pages, 'page')}"
             raise unreadable_image_error(path, f"{image.describe(chosen)} {place}")
         page = tiff.pages[number]
-        if _size(page) != image.size:
+        if _page_size(page) != image.size:
             raise unreadable_image_error(path, "its metadata do not fit its pages")
         require_image_size(path, *image.size, _pixel_bytes(page))
         return _read_page(path, page, chosen, tiff.pages.first, image.used_bits)

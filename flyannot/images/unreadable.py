@@ -1,4 +1,4 @@
-"""Errors for pictures that cannot be used, limits of their size, and checks before they are decoded.
+"""Errors for pictures that cannot be used, limits of their size, and checks before decoding.
 
 Pillow does not check the checksums of the pixels of a PNG, so that a flipped bit gives a wrong picture.  It
 also decodes everything that a header asks for, such as a tile larger than the picture.  (Its `verify`
@@ -40,13 +40,13 @@ NO_PAGE = "damaged or cut short (a page of the TIFF is missing)"
 
 
 class UnusableImage(DataError):
-    """An error for a picture that cannot be used; `reason` does not name the file."""
+    """An error for a picture that cannot be used; its `reason` does not name the file."""
 
     reason = ""
 
 
 def unreadable_image_error(path, reason, *, fix=None):
-    """Make an UnusableImage with its reason.
+    """Make an UnusableImage from the path of a picture, the reason and the remedy (`fix`, or None).
 
     The constructor takes only the message, so that the error can be pickled between workers.
     """
@@ -58,20 +58,20 @@ def unreadable_image_error(path, reason, *, fix=None):
 def too_large_image_error(path, size="", most=MAX_PIXELS):
     """Return the UnusableImage for a picture of too many pixels.
 
-    size : text; most : the largest number of pixels
+    size : str, the size in words; most : int, the largest number of pixels that is allowed
     """
     what = f"too large{size}: at most {most // 1_000_000} million pixels of this type"
     return unreadable_image_error(path, what, fix="crop it to the embryo, or scale it down")
 
 
 def unknown_pixel_type_error(path, kind):
-    """Make the error for a picture whose type of pixel is not known."""
+    """Make the UnusableImage for a picture with a type of pixel that is not known; kind : str, the type."""
     fix = "save it as grey or RGB with 8 bits per channel, without a sign"
     return unreadable_image_error(path, f"unknown kind of pixel ({kind})", fix=fix)
 
 
 def printable_path(path):
-    """Return a path as it stands in a message."""
+    """Return a path as text for a message."""
     return escape_unprintable(os.fsdecode(path), keep="")
 
 
@@ -80,7 +80,7 @@ def require_image_size(path, width, height, pixel_bytes=1):
 
     A small file may not unpack to as many pixels as a large one, by `memory_limit`.
 
-    pixel_bytes : bytes of an unpacked pixel
+    pixel_bytes : int, bytes of an unpacked pixel
     """
     if width < 1 or height < 1:
         raise unreadable_image_error(path, "it has no pixels")
@@ -95,7 +95,7 @@ def require_image_size(path, width, height, pixel_bytes=1):
 
 
 def require_tile_size(path, width, height):
-    """Raise UnusableImage if the tiles of a TIFF have too many pixels."""
+    """Raise UnusableImage if the tiles of a TIFF, of a width and height in pixels, are too large."""
     if width * height > _MAX_TILE_PIXELS:
         raise too_large_image_error(path, f" (tiles of {width} x {height} pixels)", _MAX_TILE_PIXELS)
 
@@ -104,8 +104,8 @@ def require_whole_file(path, file):
     """Raise UnusableImage if the structure of an open PNG or TIFF is damaged; the file is rewound.
 
     Every chunk of a PNG has a length, a type, content, and a CRC-32 of type and content.  Every page of a
-    TIFF has a directory of entries, which ends with the place of the next one.  Decoders return the pages
-    that exist, without an error.
+    TIFF has a directory of entries, which ends with the offset of the next directory.  If a page is
+    missing, decoders return the others without an error.
     """
     start = file.read(len(PNG_SIGNATURE))
     fault = ""
@@ -119,7 +119,7 @@ def require_whole_file(path, file):
 
 
 def _find_png_fault(file):
-    """Return a description of what is wrong with the chunks of an open PNG, or ""."""
+    """Return in words what is wrong with the chunks of an open PNG, or "" if nothing is."""
     n_others = 0
     while True:
         head = file.read(8)
@@ -144,9 +144,10 @@ def _find_png_fault(file):
 
 
 def _find_tiff_fault(file, place_format, count_format, entry_bytes):
-    """Return a description of what is wrong with the directories of an open TIFF, or "".
+    """Return in words what is wrong with the directories of pages of an open TIFF, or "" if nothing is.
 
-    place_format, count_format : struct formats of offsets and counts; entry_bytes : size of an entry
+    place_format, count_format : str, formats of offsets and counts for `struct`
+    entry_bytes : int, bytes of an entry of a directory
     """
     seen = set()
     end = file.seek(0, 2)
@@ -170,6 +171,9 @@ def _find_tiff_fault(file, place_format, count_format, entry_bytes):
 
 
 def _next_number(file, form):
-    """Read the next number of an open file, of a struct format; return None at its end."""
+    """Read the next number of an open file; return None at the end of the file.
+
+    form : str, the format of the number for `struct`
+    """
     content = file.read(struct.calcsize(form))
     return struct.unpack(form, content)[0] if len(content) == struct.calcsize(form) else None

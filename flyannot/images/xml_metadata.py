@@ -2,7 +2,7 @@
 
 
 def parse_count(text):
-    """Return the whole number in a text, or 0 for a negative number or another text."""
+    """Return the whole number in a text of XML metadata; 0 if it is negative or not a whole number."""
     try:
         return max(0, int(text))
     except ValueError:
@@ -10,7 +10,7 @@ def parse_count(text):
 
 
 def parse_xml(text):
-    """Return the root element of XML metadata; an empty element if they are missing or damaged."""
+    """Parse XML metadata and return the root element; an empty element if the text is empty or damaged."""
     from xml.etree import ElementTree
 
     try:

@@ -18,7 +18,7 @@ from flyannot.images.address import (
     image_path,
     photograph_name,
     split_address,
-    split_rotation,
+    split_turn,
 )
 from flyannot.images.embryo import read_picture
 from flyannot.images.unreadable import UnusableImage
@@ -180,7 +180,7 @@ def test_a_name_that_looks_like_an_address_is_a_file_if_it_is_there(tmp_path):
     assert photograph_name('b.czi#channel="a#1/b"#3') == 'b.czi#channel="a#1/b"'
     assert split_address("gene #4.png") == ("gene #4.png", (), None)
     assert image_path("a/b.czi#z=5") == Path("a/b.czi")
-    turn, planes = split_rotation("a", ("turned=both", "z=2", "turned=left-right"))
+    turn, planes = split_turn("a", ("turned=both", "z=2", "turned=left-right"))
     assert turn == TURNS["left-right"] and planes == ("z=2",), "the later of two"
 
 
