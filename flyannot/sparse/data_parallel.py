@@ -45,7 +45,7 @@ _BEGUN_PER_ATOM = 10  # samples seen per atom before atoms differ from the initi
 
 
 class SharedAtoms(NamedTuple):
-    """The dictionary between two rounds of data-parallel SCC, and the step sizes of its atoms.
+    """The dictionary between two rounds of data-parallel learning, and the step sizes of its atoms.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class LearningProgress:
 
 
 class PartVisit(NamedTuple):
-    """The work of one part in one round: which units it learns from.
+    """The work of one part of the samples in one round: which units of samples it learns from.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ def draw_initial_state(X, n_atoms, plan):
     Parameters
     ----------
     X : array-like of rows (n_samples, n_features)
-        Takes an integer array as index.
+        The samples; an integer array can be used as index.
     n_atoms : int
     plan : LearningPlan
 
@@ -172,7 +172,7 @@ def draw_initial_state(X, n_atoms, plan):
 def initial_shared_atoms(D, options):
     """Return the `SharedAtoms` before the first round, for a dictionary D (n_atoms, n_features).
 
-    `options` is an `SCCOptions`.
+    options : SCCOptions, whose variant decides whether D is a running mean of the atoms
     """
     moving = D if VARIANTS[options.variant].takes_mean else D[:0]
     return SharedAtoms(D, (D**2).sum(axis=1), np.zeros(len(D)), np.zeros(len(D)), 0, moving)
@@ -183,8 +183,9 @@ def learn_in_rounds(X, held, D, plan, run=map):
 
     Parameters
     ----------
-    X, plan : the arguments of `draw_initial_state`
-    held : sorted int array from `draw_initial_state`
+    X : array-like of rows (n_samples, n_features), the samples
+    plan : LearningPlan
+    held : sorted int array, indices of the held-out samples from `draw_initial_state`
     D : array (n_atoms, n_features), the initial atoms
     run : callable
         run(visit, visits) calls a function on every item of a list, for example in several threads, and
@@ -213,7 +214,7 @@ def learn_in_rounds(X, held, D, plan, run=map):
 
 
 def has_converged(progress, plan):
-    """Return whether learning can stop: the last evaluation improved the objective by less than `plan.tol`.
+    """Return True if learning can stop: the last evaluation lowered the objective by less than `plan.tol`.
 
     It is never true before every atom could learn from a few samples, or between two evaluations.
 
@@ -247,7 +248,7 @@ def plan_rounds(sizes, n_before, n_atoms, epoch, plan):
         Samples processed in earlier epochs.
     n_atoms : int
     epoch : int
-        From 0.
+        Number of the epoch, from 0.
     plan : LearningPlan
 
     Returns
@@ -279,15 +280,17 @@ def plan_rounds(sizes, n_before, n_atoms, epoch, plan):
 
 
 def _visit_part(X, held, start, plan, key, n_round, visit):
-    """Learn from the samples of one part for one round: the work of one worker.
+    """Learn from the samples of one part in one round: the work of one worker.
 
     Parameters
     ----------
-    X, held, plan : as in `learn_in_rounds`
+    X : array-like of rows (n_samples, n_features), all samples
+    held : sorted int array, indices of the held-out samples
     start : SharedAtoms before the round
-    key : tuple of int, epoch and round, which seed the random choices together with the part
-    n_round : int, the samples of the round
-    visit : PartVisit
+    plan : LearningPlan
+    key : tuple of int, the epoch and the round, which seed the random choices together with the part
+    n_round : int, number of samples of all parts in the round
+    visit : PartVisit, the units to learn from
 
     Returns
     -------
@@ -303,13 +306,13 @@ def _visit_part(X, held, start, plan, key, n_round, visit):
 
 
 def average_atoms(start, reached, n_visits, options):
-    """Average the atoms that the parts of a round reached: the formula at the top of the module.
+    """Average the atoms that the parts of a round reached, weighted by visits and squared codes.
 
     Parameters
     ----------
     start : SharedAtoms before the round
     reached : list of SharedAtoms
-        What the parts reached, in their order.
+        The atoms that each part reached, in the order of the parts.
     n_visits : list of int
         Samples that each part learned from.
     options : SCCOptions
@@ -336,7 +339,7 @@ def average_atoms(start, reached, n_visits, options):
 
 
 def _average_atoms(start, before, reached, weights, is_on_sphere):
-    """Return the weighted mean of the parts' atoms, atom by atom.
+    """Return the weighted mean of the dictionaries that the parts of a round reached, atom by atom.
 
     Parameters
     ----------
@@ -364,9 +367,9 @@ def _average_atoms(start, before, reached, weights, is_on_sphere):
 
 
 def begin_next_epoch(atoms, options):
-    """Return a copy of the `SharedAtoms` for the next epoch: `h_now` is moved to `h_past`.
+    """Return a copy of `SharedAtoms` for the next epoch: the sums of squared codes `h_now` move to `h_past`.
 
-    The variant in the `SCCOptions` decides how much of both remains.
+    The variant in the `SCCOptions` decides which fraction of the sums remains.
     """
     h = decay_squared_code_sums(atoms.h_past, atoms.h_now, options)
     return atoms._replace(h_past=h, h_now=np.zeros_like(h))
@@ -376,7 +379,8 @@ def _add_record(progress, held_X, epoch, is_last, plan):
     """Evaluate the atoms on the held-out samples if an evaluation is due, and return the new progress.
 
     An evaluation is due at the end of every epoch.  In the first epoch one is also due when the number of
-    processed samples has doubled since the last one.  At the end of an epoch the next one is begun.
+    processed samples has doubled since the last
+    evaluation.  At the end of an epoch the next epoch is begun.
 
     Parameters
     ----------

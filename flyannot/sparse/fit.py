@@ -53,7 +53,7 @@ class EpochRecord:
 
 
 def unscaled_record(record, scale):
-    """Return a copy of an `EpochRecord` with objectives in the units of the samples.
+    """Convert the objectives of an `EpochRecord` to the units of the samples, and return the new record.
 
     scale : float, the number by which the samples were divided before learning
     """
@@ -103,7 +103,7 @@ def random_patches(X, n_atoms, rng, *, positive=False, least=None):
         D = np.where(np.isnan(D) | positive & (D < 0), 0, D)
         norms = np.linalg.norm(D, axis=1)
         n_usable += int(np.count_nonzero(norms))
-        picked = [_differing(np.concatenate([*picked, D[norms > 0] / norms[norms > 0, None]]))]
+        picked = [_distinct_rows(np.concatenate([*picked, D[norms > 0] / norms[norms > 0, None]]))]
         if len(picked[0]) >= n_atoms:
             return picked[0][:n_atoms]
     if n_usable < (n_atoms if least is None else least):
@@ -117,8 +117,11 @@ def random_patches(X, n_atoms, rng, *, positive=False, least=None):
     return np.concatenate([D, again / np.linalg.norm(again, axis=1, keepdims=True)])
 
 
-def _differing(D):
-    """Return the rows of D, of norm 1, that are no multiple of an earlier row, up to rounding."""
+def _distinct_rows(D):
+    """Return the rows of a matrix D that are no multiple of an earlier row, up to rounding.
+
+    D : float array of rows of norm 1
+    """
     differs = np.ones(len(D), bool)
     for start in range(0, len(D), _COMPARED_AT_ONCE):
         rows = slice(start, start + _COMPARED_AT_ONCE)
@@ -139,11 +142,11 @@ def learn_dictionary(
     Parameters
     ----------
     X : array-like of rows (n_samples, n_features)
-        Takes an integer array as index.
+        The samples; an integer array can be used as index.
     learner : Learner
         Holds the dictionary, which it changes in place.
     n_epochs : int
-        Epochs in all, with those before `first_epoch`.
+        Number of the last epoch, counting also those before `first_epoch`.
     rng : numpy Generator
     first_epoch : int
         Epochs that were run before.
@@ -189,12 +192,12 @@ def restore_without_codes(learner, state):
 
 
 def run_epoch(X, learner, rng, on_samples=None, *, is_part=False):
-    """Let a learner process every sample of X once, in random order.
+    """Run one epoch: a learner processes every sample of X once, in random order.
 
     Parameters
     ----------
     X : array-like of rows (n_samples, n_features)
-        Takes an integer array as index.
+        The samples; an integer array can be used as index.
     learner : Learner, changed in place
     rng : numpy Generator
     on_samples : callable, optional
@@ -213,13 +216,13 @@ def run_epoch(X, learner, rng, on_samples=None, *, is_part=False):
 
 
 def exact_codes(X, D, lam, *, positive=False, tol=1e-6):
-    """Solve min over z of 1/2 |x - z D|^2 + lam |z|_1 for every sample: CSR matrix (n_samples, n_atoms).
+    """Compute the code z of every sample x that minimises 1/2 |x - z D|^2 + lam |z|_1, as a CSR matrix.
 
     Parameters
     ----------
     X : float64 array (n_samples, n_features)
     D : float64 array (n_atoms, n_features)
-    lam : float
+    lam : float, weight of the L1 norm
     positive : bool
         Whether codes must not be negative.
     tol : float
@@ -230,13 +233,13 @@ def exact_codes(X, D, lam, *, positive=False, tol=1e-6):
 
 
 def evaluate_dictionary(X, D, lam, *, positive=False):
-    """Evaluate a dictionary: solve for exact codes, and measure them.
+    """Measure how well a dictionary D codes samples: the objective with exact codes.
 
     Parameters
     ----------
     X : float64 array (n_samples, n_features)
     D : float64 array (n_atoms, n_features)
-    lam : float
+    lam : float, weight of the L1 norm
     positive : bool
         Whether codes must not be negative.
 
@@ -280,14 +283,15 @@ def evaluate_epoch(X, evaluated, learner, epoch, seconds):
     return EpochRecord(
         epoch=epoch,
         seconds=seconds,
-        objective_stored=_mean(stored),
-        objective=_mean(exact),
-        gap=_mean(gaps),
+        objective_stored=_mean_or_nan(stored),
+        objective=_mean_or_nan(exact),
+        gap=_mean_or_nan(gaps),
         mean_nonzeros=Z.nnz / Z.shape[0],
         n_unused_atoms=int((np.bincount(Z.indices, minlength=Z.shape[1]) == 0).sum()),
         n_visits=epoch * len(X),
     )
 
 
-def _mean(values):
+def _mean_or_nan(values):
+    """Return the mean of an array, or nan if it is empty."""
     return values.mean() if len(values) else np.nan

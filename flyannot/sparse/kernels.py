@@ -22,7 +22,10 @@ MAXIMA = {"nnan", "nsz"}  # a maximum may be computed in any order, too
 
 @compiled(inline="always")
 def soft_threshold(value, threshold):
-    """Return the minimiser over z of 1/2 (z - value)^2 + threshold |z|: soft thresholding."""
+    """Return `value` moved towards 0 by `threshold`, at most to 0: soft thresholding.
+
+    This is the minimiser over z of 1/2 (z - value)^2 + threshold |z|.
+    """
     if abs(value) > threshold:  # a branch on the sign would be unpredictable
         return value - math.copysign(threshold, value)
     return value - value  # zero, in the type of `value`
@@ -53,7 +56,7 @@ def copy(target, source, n):
 
 @kernel(fastmath=SUMS)
 def sum_squares(X, squares):
-    """Fill squares[i] with |X[i]|^2 for every row of X, in float64.
+    """Compute the squared norm of every row of a matrix X in float64, and store it in `squares`.
 
     An entry is not finite if its row has an entry that is not finite.
     """
@@ -90,7 +93,7 @@ def read_start_code(start, row, gram, atoms, codes):
 
 @inlined()
 def track_gap(gap, best, n_rounds):
-    """Detect whether a solver stagnates: count the rounds since its duality gap last halved.
+    """Count the rounds since the duality gap of a solver last halved, to detect whether it stagnates.
 
     Parameters
     ----------

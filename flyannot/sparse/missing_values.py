@@ -17,7 +17,7 @@ _DEPENDENT = 1e-7  # eigenvalues of the Gram matrix below this fraction of the l
 
 
 def replace_missing(X):
-    """Replace the NaN of X by 0, and return the mask of observed entries.
+    """Replace missing values (NaN) in samples by 0, and return which entries are observed.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def replace_missing(X):
 
 
 def split_by_missing_pattern(X, D, lam):
-    """Split a sparse coding problem with NaN into problems without, each over some samples and features.
+    """Split a sparse coding problem with missing values (NaN) into problems without missing values.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def split_by_missing_pattern(X, D, lam):
     ------
     rows : slice
         All samples if nothing is missing, otherwise one sample.  Samples with nothing observed are skipped.
-    X, D : arrays of these samples and of all atoms, with the observed features only
+    X, D : arrays of these samples and of all atoms, with the observed features of these samples only
     lam : float, multiplied by the fraction of observed features
     """
     X, observed = replace_missing(X)
@@ -137,7 +137,7 @@ def solve_observed_ridge(X, observed, F, lam):
 
 
 def _group_problems(X, observed, F):
-    """Yield the least-squares problems that differ in their observed features, one after the other.
+    """Group the least-squares problems of samples by their observed features, and yield them one by one.
 
     Parameters
     ----------
@@ -162,16 +162,17 @@ def _group_problems(X, observed, F):
 
 
 def _lasso_in_few_dimensions(encode, Q, gram, lam, tol):
-    """Solve the lasso from Q = X D^T and the Gram matrix D D^T = L L^T alone: CSR (n_samples, n_atoms).
+    """Solve the lasso of samples X over atoms D, given only Q = X D^T and the Gram matrix D D^T = L L^T.
 
-    The same codes solve the lasso of X' = Q L^-T over the atoms L, because |x - z D|^2 and |x' - z L|^2
-    differ by a constant.  So the cost does not depend on the number of features.
+    The result is a CSR matrix (n_samples, n_atoms).  Its codes also solve the lasso of X' = Q L^-T over the
+    atoms L, because |x - z D|^2 and |x' - z L|^2 differ by a constant.  So the cost does not depend on the
+    number of features.
 
     Parameters
     ----------
     encode : Coder, the solver
-    Q : float array (n_samples, n_atoms)
-    gram : float array (n_atoms, n_atoms)
+    Q : float array (n_samples, n_atoms), inner products of samples and atoms
+    gram : float array (n_atoms, n_atoms), inner products of atoms
     lam : float, weight of the L1 norm
     tol : float, relative duality gap at which the solver stops
     """

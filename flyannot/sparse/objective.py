@@ -49,7 +49,7 @@ def objective(X, D, Z, lam):
 
 
 def duality_gap(X, D, Z, lam, *, positive=False):
-    """Bound how far every code is from the best: P(z) = 1/2 |x - z D|^2 + lam |z|_1 minus a dual value.
+    """Bound how far the objective P(z) = 1/2 |x - z D|^2 + lam |z|_1 of every code z is above its minimum.
 
     Parameters
     ----------
@@ -84,9 +84,9 @@ def duality_gap(X, D, Z, lam, *, positive=False):
 
 
 def unconverged_rows(gaps, tol):
-    """Return the indices of the codes whose gaps are above tol or nan, an int array.
+    """Return the indices of the codes whose duality gaps are above `tol` or nan, an int array.
 
-    If tol is smaller than rounding errors, these take its place.
+    If `tol` is smaller than rounding errors, the size of these errors is used instead.
 
     gaps : float64 array (n_samples,), as fractions of 1/2 |x|^2
     """
@@ -94,11 +94,11 @@ def unconverged_rows(gaps, tol):
 
 
 def _iterate_blocks(X, D, Z):
-    """Yield blocks of `_BLOCK` samples in float64, so that memory stays bounded.
+    """Yield blocks of `_BLOCK` samples with their codes and residuals in float64, to bound memory.
 
     Parameters
     ----------
-    X, D, Z : the arguments of `objective`
+    X, D, Z : arrays of samples, atoms and codes, as in `objective`
 
     Yields
     ------
@@ -118,8 +118,10 @@ def _iterate_blocks(X, D, Z):
 
 
 def _squared_norms(A):
+    """Return the squared norm of every row of a matrix A, array (n_rows,)."""
     return np.einsum("ij,ij->i", A, A)
 
 
 def _l1_norms(Z):
+    """Return the L1 norm of every row of a matrix Z, array (n_rows,)."""
     return np.asarray(abs(Z).sum(axis=1)).ravel()

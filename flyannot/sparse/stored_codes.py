@@ -36,13 +36,13 @@ class StoredCodes(NamedTuple):
 
 
 def _empty_codes(n_samples, n_atoms, dtype):
-    """Return `StoredCodes` that are all zero, with empty buffers."""
+    """Allocate `StoredCodes` in which every code is zero; dtype : type of the values."""
     atom = np.empty(0, np.uint16 if n_atoms <= 65536 else np.int32)
     return StoredCodes(np.zeros(n_samples, np.int64), np.zeros(n_samples, np.int32), atom, np.empty(0, dtype))
 
 
 def _sort_by_sample(codes):
-    """Return a copy of the `StoredCodes`, end to end in the order of the samples.
+    """Return a copy of `StoredCodes` in which the codes lie end to end in the order of the samples.
 
     Buffer entries of codes that were stored again later are dropped.  The order within a code stays.  Codes
     are copied block by block, because the positions of all entries would take more memory than the codes.
@@ -61,7 +61,7 @@ def _sort_by_sample(codes):
 
 
 class CodeStore:
-    """The sparse codes of all samples of a learner, in this epoch and the last one.
+    """The store of the sparse codes of all samples of a learner, from this epoch and from the last one.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class CodeStore:
             self.now = now._replace(atom=atom, value=value)
 
     def append(self, rows, Z):
-        """Store new codes of some samples in `now`, instead of their codes so far.
+        """Store new codes of some samples in `now`, in place of the codes that these samples have there.
 
         Parameters
         ----------
@@ -182,11 +182,11 @@ class Learner:
 
     @classmethod
     def default_n_epochs(cls, options):
-        """Return how many epochs to run by default with `options`, an instance of the class `Options`."""
+        """Return how many epochs a learner runs by default, for an instance of its class `Options`."""
         return 10
 
     def state_arrays(self):
-        """Return the arrays that the next epoch needs, except codes, as a dict by name.
+        """Return the learner's arrays that the next epoch needs, except codes, as a dict from name to array.
 
         The arrays are the learner's own, not copies: `restore` writes into them.
         """
@@ -199,7 +199,7 @@ class Learner:
         """
 
     def end_part(self):
-        """Finish one part of the samples of an epoch, if other samples of the same epoch follow.
+        """Finish one part of the samples of an epoch, when other samples of the same epoch follow.
 
         Unless a learner overrides this method, it does the same as `end_epoch`.
         """
@@ -228,8 +228,8 @@ class Learner:
 
 
 def learner_dtype(D):
-    """Return the dtype in which a learner computes.
+    """Return the dtype in which a learner computes that starts from a dictionary D.
 
-    It is float64 if the dictionary D is float64, otherwise float32.
+    It is float64 if D is float64, otherwise float32.
     """
     return np.dtype(np.float64 if np.asarray(D).dtype == np.float64 else np.float32)

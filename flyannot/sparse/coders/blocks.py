@@ -18,7 +18,7 @@ BLOCK = 256  # samples per product, so that their correlations stay in the cache
 class Codes(NamedTuple):
     """The sparse codes of some samples, and their duality gaps.
 
-    Z : CSR matrix (n_samples, n_atoms), float32 if the samples are, otherwise float64
+    Z : CSR matrix (n_samples, n_atoms), the codes, float32 if the samples are, otherwise float64
     gaps : float64 (n_samples,), bounds of the duality gaps as fractions of 1/2 |x|^2; None if not known
     """
 
@@ -27,9 +27,9 @@ class Codes(NamedTuple):
 
 
 class LassoProblem(NamedTuple):
-    """The data of a lasso problem that all samples of a call share.
+    """The part of a lasso problem that is the same for all samples: the dictionary D, lam and the tolerance.
 
-    gram : (n_atoms, n_atoms), D D^T
+    gram : array (n_atoms, n_atoms), D D^T
     lam : weight of the L1 norm
     goal : float, the allowed duality gap as a fraction of |x|^2
     max_sweeps : int, most passes over all atoms for one sample
@@ -46,8 +46,8 @@ class LassoInputs(NamedTuple):
 
     X : (n_samples, n_features), the samples, float32 or float64
     D : (n_atoms, n_features), the atoms, in the type of X
-    squares : float64 (n_samples,), |x|^2
-    norms : float64 (n_atoms,), |d|
+    squares : float64 (n_samples,), |x|^2 of each sample x
+    norms : float64 (n_atoms,), |d| of each atom d
     """
 
     X: np.ndarray  # (n_samples, n_features)
@@ -56,14 +56,14 @@ class LassoInputs(NamedTuple):
     norms: np.ndarray  # float64 (n_atoms,), |d|
 
     def subset(self, rows):
-        """Return the LassoInputs of some of the samples, with all atoms.
+        """Return LassoInputs with some of the samples and all atoms.
 
-        rows : index of the samples
+        rows : indices of the samples, an int array or a slice
         """
         return self._replace(X=as_read_only(self.X[rows]), squares=self.squares[rows])
 
     def to_float64(self):
-        """Return the LassoInputs with samples and atoms in float64."""
+        """Return a copy of these LassoInputs in which samples and atoms are float64."""
         return self._replace(X=as_read_only(self.X, np.float64), D=as_read_only(self.D, np.float64))
 
 
@@ -102,14 +102,14 @@ def validate_samples(X, D, lam, gram=None, *, norms=None):
 
 
 def finite_squares(A, what):
-    """Return |a|^2 of every row of A, float64 (n_rows,).
+    """Return the squared norm |a|^2 of every row a of a matrix A, float64 (n_rows,).
 
-    what : str, what the rows are, for the message of the error
+    what : str, the noun for a row in the error message, such as "sample"
 
     Raises
     ------
     ArrayError
-        If a row is not finite.
+        If a row has an entry that is not finite.
     """
     squares = np.empty(len(A))
     sum_squares(as_read_only(A), squares)
@@ -120,15 +120,15 @@ def finite_squares(A, what):
 
 
 def map_slices(work, n, length, n_threads):
-    """Apply a function to consecutive slices of n rows, in several threads.
+    """Apply a function to consecutive slices of n rows, in several threads, and return the results in order.
 
     Each thread uses one thread of BLAS.
 
     Parameters
     ----------
-    work : function of a slice
-    n : int, the number of rows
-    length : int, the number of rows of a slice
+    work : function that takes a slice
+    n : int, number of rows
+    length : int, number of rows of a slice
     n_threads : int
 
     Returns
@@ -146,7 +146,7 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
     Parameters
     ----------
     samples : LassoInputs
-    panels : the atoms, as `pack_columns` arranges them
+    panels : array of the atoms, from `pack_columns`
     start : CSR matrix (n_samples, n_atoms) of start codes, or None
     encode_rows : kernel (Q, squares, begin, problem, scratch, codes, largest)
         Q holds the products of some samples with all atoms, and `squares` their |x|^2.  `begin` holds the
@@ -154,7 +154,7 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
         value) too, long enough for every possible code.  It fills `largest` with an upper bound, except for
         rounding, of the largest |D (x - z D)|.  If codes may not be negative, it is the largest D (x - z D).
         If no bound is known, it is inf.
-    problem : the data that all samples share, with `gram` (n_atoms, n_atoms) and `lam`
+    problem : LassoProblem or similar tuple, with `gram` (n_atoms, n_atoms) and `lam`
     new_scratch : function without parameters that allocates the memory of one thread
     n_threads : int
     dtype : type of the codes, by default the type of X
@@ -205,7 +205,7 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
 
 
 def product_rounding_error(n_features, dtype):
-    """Return the largest rounding error of d (x - z D), as a fraction of |d| (|x| + |z| |d|).
+    """Bound the rounding error of a product d (x - z D) of an atom d, as a fraction of |d| (|x| + |z| |d|).
 
     The sum may be computed in any order, in vectors of at least eight numbers.
 
@@ -254,7 +254,9 @@ def compute_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gap
 
 @inlined(fastmath=SUMS)
 def subtract_atoms(residual, x, D, atom, value, first, end):
-    """Compute residual = x - z D in float64, four atoms at a time, which reads and writes it less often.
+    """Compute the residual x - z D of one sample x with the code z over the atoms D, in float64.
+
+    Four atoms are subtracted at a time, so that the residual is read and written less often.
 
     Parameters
     ----------
@@ -279,7 +281,7 @@ def subtract_atoms(residual, x, D, atom, value, first, end):
 
 
 def _start_arrays(start, n_samples, dtype):
-    """Return the arrays (first, atom, value) of a CSR matrix of start codes.
+    """Convert start codes, a CSR matrix, to arrays (first, atom, value) that kernels read.
 
     Repeated atoms of a row are added.
 
@@ -293,9 +295,9 @@ def _start_arrays(start, n_samples, dtype):
 
 
 def _join_blocks(by_thread, shape, dtype):
-    """Join the codes of blocks, which threads took in turn, to one Codes in the order of the samples.
+    """Join the codes of blocks of samples, which threads solved in turn, to one Codes in order.
 
-    by_thread : list of the results of each thread; shape : of the codes; dtype : of the codes
+    by_thread : list with the results of each thread; shape, dtype : shape and type of the joined codes
     """
     n = len(by_thread)
     blocks = [by_thread[i % n][i // n] for i in range(sum(map(len, by_thread)))]
@@ -310,9 +312,9 @@ def _join_blocks(by_thread, shape, dtype):
 
 
 def replace_rows(Z, rows, new_rows):
-    """Return the CSR matrix Z with some rows replaced.
+    """Return a copy of a CSR matrix Z in which some rows are replaced.
 
-    rows : int array; new_rows : CSR matrix (len(rows), n_atoms)
+    rows : int array, indices of these rows; new_rows : CSR matrix (len(rows), n_atoms)
     """
     place = np.arange(Z.shape[0])
     place[rows] = len(place) + np.arange(len(rows))

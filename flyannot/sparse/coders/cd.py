@@ -28,16 +28,16 @@ _PATIENCE = {4: 5, 8: 30}  # by bytes of a number: rounds without halving the ga
 
 @Coder
 def encode(samples, lam, **rules):
-    """Return codes of X over a fixed dictionary, each within a given duality gap of its minimum.
+    """Compute the sparse codes of samples X over a fixed dictionary by coordinate descent.
 
-    Parameters and result are those of every coder (`coders`); the method is that of `_solve`.
+    Parameters and result are those of every coder (`coders`); `_solve` describes the method.
     """
     return _solve(samples, lam, positive=False, **rules)
 
 
 @partial(Coder, positive=True)
 def encode_nonnegative(samples, lam, *, start, **rules):
-    """Return non-negative codes of X, each within a given duality gap of the best non-negative code.
+    """Compute the sparse codes of samples X that have no negative entries, by coordinate descent.
 
     Parameters and result are those of every coder (`coders`).  Negative entries of `start` count as zero.
     """
@@ -46,7 +46,7 @@ def encode_nonnegative(samples, lam, *, start, **rules):
 
 
 def _solve(samples, lam, *, positive, tol, max_sweeps, start, gram, n_threads):
-    """Solve the lasso of every sample by an active set.
+    """Solve the lasso of every sample by coordinate descent on an active set of atoms.
 
     The atoms that violate the optimality conditions most form a working set.  There one code after the
     other, the worst first, moves to its minimum, while the codes of the support follow theirs.  An inverse
@@ -91,12 +91,12 @@ def _solve(samples, lam, *, positive, tol, max_sweeps, start, gram, n_threads):
 
 
 class CDProblem(NamedTuple):
-    """The data that all samples of a call share, with a copy of the Gram matrix in bytes.
+    """The part of a lasso problem that is the same for all samples, for the coordinate-descent coder.
 
-    gram : (n_atoms, n_atoms), D D^T
-    bytes_ : uint8 (n_atoms, n_atoms padded), 128 + gram / scales, rounded
+    gram : array (n_atoms, n_atoms), D D^T for the dictionary D
+    bytes_ : uint8 (n_atoms, n_atoms padded), the Gram matrix in bytes: 128 + gram / scales, rounded
     scales : (n_atoms,), scales of the rows of `bytes_`
-    norms : (n_atoms,), |d|
+    norms : (n_atoms,), |d| of each atom d
     lam : weight of the L1 norm
     goal : float, the allowed gap as a fraction of |x|^2
     slack : float, the largest violation that may be rounding, as a fraction of |x|
@@ -118,7 +118,7 @@ class CDProblem(NamedTuple):
 
 
 class CDScratch(NamedTuple):
-    """The memory of one thread, for one sample at a time.
+    """The memory that one thread of the coordinate-descent coder overwrites, for one sample at a time.
 
     q : (n_atoms padded,), D (x - z D) in mirrored order
     q_bits : the memory of q as integers; the bits of positive floats compare like the floats
@@ -146,10 +146,10 @@ def make_problem(gram, lam, goal, max_sweeps, *, positive=False):
 
     Parameters
     ----------
-    gram : float array (n_atoms, n_atoms), D D^T
+    gram : float array (n_atoms, n_atoms), D D^T for the dictionary D
     lam : float, weight of the L1 norm
     goal : float, the duality gap to reach, as a fraction of |x|^2
-    max_sweeps : int
+    max_sweeps : int, most passes over all atoms for one sample
     positive : bool, True if codes must not be negative
     """
     kind = gram.dtype.type
@@ -163,7 +163,11 @@ def make_problem(gram, lam, goal, max_sweeps, *, positive=False):
 
 
 def make_scratch(n_atoms, n_features, dtype, *, positive=False):
-    """Allocate a CDScratch for samples of one dictionary; `positive` if codes must not be negative."""
+    """Allocate a CDScratch, the memory of one thread, for samples of one dictionary.
+
+    n_atoms, n_features : shape of the dictionary; dtype : of the numbers
+    positive : bool, True if codes must not be negative
+    """
     bits = np.int32 if dtype == np.float32 else np.int64
     q = aligned_zeros(round_up(n_atoms, CHUNK), dtype)
     n_support = min(n_atoms, n_features)
@@ -174,12 +178,12 @@ def make_scratch(n_atoms, n_features, dtype, *, positive=False):
         atoms=np.zeros(n_padded, np.uint32),
         place=np.zeros(n_padded, np.uint32),
         z=z + 1,
-        inverse=aligned_zeros((n_padded, _apart(n_padded) if n_padded >= _WIDE else n_padded), dtype),
+        inverse=aligned_zeros((n_padded, _odd_width(n_padded) if n_padded >= _WIDE else n_padded), dtype),
         column=aligned_zeros(n_padded, dtype),
         direction=aligned_zeros(n_padded, dtype),
         zeros=aligned_zeros(n_padded, dtype),
     )
-    n_columns = _apart(width)  # a gathering loop over no entries runs once, and reads past the end
+    n_columns = _odd_width(width)  # a gathering loop over no entries runs once, and reads past the end
     q_set = aligned_zeros(width, dtype)
     work = WorkingSet(
         atoms=np.zeros(n_columns, np.uint32),
@@ -197,7 +201,7 @@ def make_scratch(n_atoms, n_features, dtype, *, positive=False):
     return CDScratch(q, q.view(bits), high, low, pending, pending_codes, none, support, work)
 
 
-def _apart(width):
+def _odd_width(width):
     """Return the width of rows, at least `width`, that is an odd multiple of LANES numbers.
 
     Rows that are a page of memory apart would compete for one set of the cache.
@@ -210,7 +214,7 @@ class SmallLassoSolver:
 
     Its memory is reused from problem to problem.
 
-    n_features : int
+    n_features : int, the length of a sample
     """
 
     def __init__(self, n_features):
@@ -218,7 +222,7 @@ class SmallLassoSolver:
         self._capacity = 0
 
     def solve(self, gram, q0, square, z, *, lam, gap):
-        """Improve a code until its duality gap is at most `gap`, or rounding allows no more.
+        """Improve the code z of one sample x over the atoms D until its duality gap is at most `gap`.
 
         Parameters
         ----------
@@ -227,11 +231,11 @@ class SmallLassoSolver:
         square : float, |x|^2
         z : float64 array (n_atoms,), the start code
         lam : float > 0, weight of the L1 norm
-        gap : float, the allowed duality gap
+        gap : float, the allowed duality gap; the result may miss it if rounding allows no more
 
         Returns
         -------
-        z : float64 array (n_atoms,)
+        z : float64 array (n_atoms,), the new code
         """
         n = len(q0)
         n_places = round_up(len(q0), CHUNK)
@@ -250,7 +254,7 @@ class SmallLassoSolver:
         return solved
 
     def _scratch_for(self, n_places):
-        """Return a CDScratch for a problem of `n_places` atoms, which reuses the memory."""
+        """Return the memory (CDScratch) for a problem of `n_places` atoms, reused from problem to problem."""
         if n_places > self._capacity:
             self._capacity = 2 * n_places
             self._scratch = make_scratch(self._capacity, self._n_features, np.dtype(np.float64))
@@ -261,16 +265,16 @@ class SmallLassoSolver:
 
 
 def store_inverse(gram, atoms, support):
-    """Store the inverse of the Gram matrix of some atoms in a Support, and return their number.
+    """Store the inverse of the Gram matrix of some atoms in a Support, and return the number of these atoms.
 
     Nothing is stored, and 0 is returned, for fewer than 32 atoms, for more than the support can hold, or if
     one depends linearly on earlier ones.
 
     Parameters
     ----------
-    gram : float array (n_atoms, n_atoms)
+    gram : float array (n_atoms, n_atoms), inner products of all atoms
     atoms : int array, the numbers of the atoms
-    support : Support
+    support : Support, whose `inverse` is written
     """
     n = len(atoms)
     if not _INVERTED_AT_ONCE <= n <= support.capacity:

@@ -117,7 +117,7 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
         largest = max_magnitude_of_chunks(s.q)
         bar = max(bound, s.q.dtype.type(ENTRANTS) * largest)
         n_old = size
-        size = _join_set(bar, q0, size, n_pending, s)
+        size = _grow_working_set(bar, q0, size, n_pending, s)
         if n_pending > 0:
             n, n_pending = _restore_pending(n_pending, size, gram, s)
         else:
@@ -126,7 +126,7 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
         if bar <= bound and n_pending == 0:  # the set then has all atoms that may violate
             top = max(_largest_correlation(size, problem.positive, work), min(largest, bound) + error)
             allowed = (AT_REST if sweep else AT_START) * problem.goal * square
-            doubt, violation = _doubts(square, n, support, problem.norms, work, lam)
+            doubt, violation = _measure_accuracy(square, n, support, problem.norms, work, lam)
             gap = duality_gap_from_correlations(
                 square, work.q0, work.q, support.place, support.z, n, lam, top
             )
@@ -136,31 +136,29 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             )
             if is_at_rest:
                 break
-        n = _solve_set(n, n_pending, size, slack, problem, s)
+        n = _solve_working_set(n, n_pending, size, slack, problem, s)
         n_pending = 0
         if sweep % REBUILD == REBUILD - 1:
-            n_pending = _set_aside(n, s)
+            n_pending = _store_pending(n, s)
             n = size = np.int64(0)
     if n_pending == 0:
-        n_pending = _set_aside(n, s)
+        n_pending = _store_pending(n, s)
     largest = float(top) if is_at_rest else np.inf
     return _write_sorted(s.pending, s.pending_codes, n_pending, atoms, codes), largest
 
 
 @kernel
-def _doubts(square, n, support, norms, work, lam):
-    """Bound how far rounding can falsify the duality gap of a sample, and measure how optimal its code is.
-
-    Notation is that of the module: z is the code, and q = D (x - z D).
+def _measure_accuracy(square, n, support, norms, work, lam):
+    """Bound how much rounding can falsify the duality gap of a sample, and measure how optimal its code z is.
 
     Parameters
     ----------
-    square : float, |x|^2
-    n : int, the size of the support
+    square : float, |x|^2 of the sample x
+    n : int, the number of atoms in the support
     support : Support, with the code
-    norms : (n_atoms,), |d|
-    work : WorkingSet, with q
-    lam : float
+    norms : (n_atoms,), |d| of each atom d
+    work : WorkingSet, with the correlations q = D (x - z D)
+    lam : float, weight of the L1 norm
 
     Returns
     -------
@@ -176,7 +174,11 @@ def _doubts(square, n, support, norms, work, lam):
 
 @inlined()
 def _largest_correlation(size, positive, work):
-    """Return the largest |q| of the working set, or the largest q (at least 0) if `positive`."""
+    """Return the largest |q| of the working set, or the largest q (at least 0) if codes must not be negative.
+
+    size : int, its number of atoms; positive : bool, True if codes must not be negative
+    work : WorkingSet, with the correlations q = D (x - z D)
+    """
     if not positive:
         return largest_magnitude(work.q, round_up_to_lanes(size))
     largest = work.q.dtype.type(0)
@@ -186,16 +188,16 @@ def _largest_correlation(size, positive, work):
 
 
 @inlined()
-def _join_set(bar, q0, size, n_pending, s):
+def _grow_working_set(bar, q0, size, n_pending, s):
     """Add the pending atoms, and all atoms with |q| > bar, to the working set; return its new size.
 
     Parameters
     ----------
-    bar : float
-    q0 : float array (n_atoms padded), D x, in mirrored order
+    bar : float, the least |q| with which an atom joins
+    q0 : float array (n_atoms padded), D x of the sample x, in mirrored order (module docstring)
     size : int, the size of the working set
     n_pending : int, the number of pending atoms
-    s : CDScratch
+    s : CDScratch, with q = D (x - z D) of the code z so far
     """
     for i in range(n_pending):
         place = mirrored(s.pending[i])
@@ -209,14 +211,14 @@ def _join_set(bar, q0, size, n_pending, s):
 
 @inlined()
 def _restore_pending(n_pending, size, gram, s):
-    """Make the pending code the support, and compute q exactly on the working set.
+    """Move the pending code of a sample into the support, and compute q = D (x - z D) on the working set.
 
     Parameters
     ----------
     n_pending : int, the number of non-zeros of the pending code
     size : int, the size of the working set
-    gram : float array (n_atoms, n_atoms)
-    s : CDScratch
+    gram : float array (n_atoms, n_atoms), D D^T
+    s : CDScratch of this sample
 
     Returns
     -------
@@ -250,8 +252,8 @@ def _restore_pending(n_pending, size, gram, s):
 
 
 @inlined()
-def _solve_set(n, n_left, size, slack, problem, s):
-    """Solve the lasso on the working set, and return the size of its support.
+def _solve_working_set(n, n_left, size, slack, problem, s):
+    """Solve the lasso of a sample on its working set of atoms, and return the new size of the support.
 
     Parameters
     ----------
@@ -260,7 +262,7 @@ def _solve_set(n, n_left, size, slack, problem, s):
     size : int, the size of the working set
     slack : float, the largest violation of the optimality conditions that may be rounding
     problem : CDProblem
-    s : CDScratch
+    s : CDScratch of this sample
     """
     lam, work = problem.lam, s.work
     n = polish_code(lam, n, size, work, s.support)
@@ -276,10 +278,12 @@ def _solve_set(n, n_left, size, slack, problem, s):
 
 
 @kernel
-def _set_aside(n, scratch):
-    """Store the code of the support as the pending code, and clear the support; return its size n.
+def _store_pending(n, scratch):
+    """Store the code of the support as the pending code, clear the inverse, and return the number n of atoms.
 
     The pending code is what the next round starts from: its atoms join the new working set first.
+
+    n : int, the number of atoms in the support; scratch : CDScratch of this sample
     """
     support = scratch.support
     for i in range(n):
@@ -291,7 +295,10 @@ def _set_aside(n, scratch):
 
 @kernel
 def _write_sorted(pending, pending_codes, n, atoms, codes):
-    """Write the n entries of a code to `atoms` and `codes`, sorted by atom; return n."""
+    """Write a code to the arrays `atoms` and `codes`, sorted by atom, and return the number n of its entries.
+
+    pending, pending_codes : arrays whose first n entries are the atoms of the code, and their values
+    """
     for i in range(n):
         j = i
         while j > 0 and atoms[j - 1] > pending[i]:
@@ -303,15 +310,15 @@ def _write_sorted(pending, pending_codes, n, atoms, codes):
 
 @kernel
 def round_gram(gram, norms, bytes_, scales):
-    """Fill the copy of a Gram matrix in bytes, and the scale of each row.
+    """Round a Gram matrix to bytes, with one scale for each row.
 
     No entry of row i exceeds norms[i] times the largest norm.
 
     Parameters
     ----------
     gram : float array (n_atoms, n_atoms)
-    norms : float array (n_atoms,), |d|
-    bytes_, scales : arrays that are filled, see `CDProblem`
+    norms : float array (n_atoms,), |d| of each atom d
+    bytes_, scales : arrays that get the bytes and the scales, see `CDProblem`
     """
     kind = gram.dtype.type
     largest = kind(0)
@@ -326,15 +333,15 @@ def round_gram(gram, norms, bytes_, scales):
 
 @inlined()
 def correlate_all(q0, atoms, z, n, slack, problem, s):
-    """Compute q = q0 - z gram for all atoms, from the Gram matrix in bytes if that is accurate enough.
+    """Compute q = D (x - z D) for all atoms, from the Gram matrix in bytes if that is accurate enough.
 
     Otherwise the Gram matrix itself is used, and q is exact except for rounding.
 
     Parameters
     ----------
-    q0 : float array (n_atoms padded), D x, in mirrored order
-    atoms, z : arrays whose first n entries are the code
-    n : int
+    q0 : float array (n_atoms padded), D x, in mirrored order (module docstring)
+    atoms, z : arrays whose first n entries are the atoms of the code, and their values
+    n : int, number of non-zeros of the code
     slack : float, the largest violation of the optimality conditions that may be rounding
     problem : CDProblem
     s : CDScratch, whose q is filled, in mirrored order
@@ -361,20 +368,20 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
 
 @inlined()
 def _quantise_code(atoms, z, n, scales, s):
-    """Round the code, times the scale of each atom, to two digits in signed bytes.
+    """Round the code of a sample, times the scale of each atom, to two digits in signed bytes.
 
     Parameters
     ----------
-    atoms, z : arrays whose first n entries are the code
-    n : int
-    scales : (n_atoms,), see `CDProblem`
+    atoms, z : arrays whose first n entries are the atoms of the code, and their values
+    n : int, number of non-zeros of the code
+    scales : (n_atoms,), scales of the rows of the Gram matrix in bytes
     s : CDScratch, whose `high` and `low` get the digits
 
     Returns
     -------
     unit : float, the value of the lowest digit
     offset : int, the correction for the 128 that the bytes of the Gram matrix add
-    error : float, a bound on the error of q
+    error : float, a bound on the error of q = D (x - z D)
     """
     kind = s.q.dtype.type
     largest, spread = kind(1e-30), kind(0)

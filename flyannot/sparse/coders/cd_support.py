@@ -69,17 +69,17 @@ class WorkingSet(NamedTuple):
 
 @inlined()
 def round_up_to_lanes(n):
-    """Return the smallest multiple of LANES that is at least n."""
+    """Round the integer n up to a multiple of LANES, the numbers in a vector."""
     return (n + LANES - 1) // LANES * LANES
 
 
 @inlined()
 def finish_working_set(before, size, work):
-    """Allow the atoms that were added last to join the support, and fill the padding.
+    """Allow the atoms that were added last to a working set to join the support, and fill its padding.
 
     Parameters
     ----------
-    before : int, the size of the working set before they were added
+    before : int, the size of the working set before these atoms were added
     size : int, its present size
     work : WorkingSet
         Its padding gets the first atom, or zeros if the set is empty.
@@ -93,9 +93,14 @@ def finish_working_set(before, size, work):
 
 @inlined()
 def copy_gram_rows(gram, first, n, size, work, support):
-    """Copy Gram entries between the n atoms of the support and the working set to `work.rows`.
+    """Copy the Gram entries between the n atoms of the support and the working set to `work.rows`.
 
-    Only the columns from `first` to `size` are copied.
+    Parameters
+    ----------
+    gram : float array (n_atoms, n_atoms)
+    first, size : ints; only the columns of the atoms from `first` to `size` of the working set are copied
+    n : int, the number of atoms in the support
+    work, support : WorkingSet and Support
     """
     for i in range(n):
         gather_row(work.rows[i], gram, support.atoms[i], work.atoms, first, round_up_to_lanes(size))
@@ -103,13 +108,19 @@ def copy_gram_rows(gram, first, n, size, work, support):
 
 @inlined()
 def copy_gram_row(gram, k, size, work):
-    """Copy the Gram entries between atom k of the working set and the whole set to `work.row`."""
+    """Copy the Gram entries between one atom of the working set and all its atoms to `work.row`.
+
+    gram : float array (n_atoms, n_atoms); k : int, place of the atom in the set; size : int, size of the set
+    """
     gather_row(work.row, gram, work.atoms[k], work.atoms, 0, round_up_to_lanes(size))
 
 
 @inlined()
 def compute_correlations(n, size, work, support):
-    """Compute q = D (x - z D) on the working set, from the n codes of the support."""
+    """Compute q = D (x - z D), the correlations with the residual, of the atoms of the working set.
+
+    n : int, number of codes in the support; size : int, size of the set; work, support : WorkingSet, Support
+    """
     column = support.column
     for i in range(round_up_to_lanes(max(n, 1))):
         column[i] = support.z[i] if i < n else 0
@@ -118,13 +129,21 @@ def compute_correlations(n, size, work, support):
 
 @inlined()
 def restore_atom(k, code, n, size, gram, work, support):
-    """Put atom k of the working set back into the support with its present code, optimal or not.
+    """Put an atom back into the support with its present code, optimal or not; return the support's new size.
 
-    Returns the new size of the support.  It is unchanged if the atom depends linearly on the support.
+    The size is unchanged if the atom depends linearly on the support.
+
+    Parameters
+    ----------
+    k : int, the place of the atom in the working set
+    code : float, its present code
+    n, size : ints, the sizes of the support and of the working set
+    gram : float array (n_atoms, n_atoms)
+    work, support : WorkingSet and Support
     """
     row = work.row
     copy_gram_row(gram, k, size, work)
-    curvature = _project(k, n, row, support)
+    curvature = _project_atom(k, n, row, support)
     if n == support.capacity or not curvature > _negligible_remainder(row[k]):
         return n
     return _join_support(k, code, curvature, n, size, work, support)
@@ -132,7 +151,7 @@ def restore_atom(k, code, n, size, gram, work, support):
 
 @inlined()
 def _negligible_remainder(norm2):
-    """Return the squared norm below which the part of an atom outside a span is rounding error.
+    """Return the squared norm below which the part of an atom outside the span of others is rounding error.
 
     norm2 : float, the squared norm of the atom
     """
@@ -140,7 +159,7 @@ def _negligible_remainder(norm2):
 
 
 @inlined()
-def _project(k, n, row, support):
+def _project_atom(k, n, row, support):
     """Project an atom onto the span of the support.
 
     Parameters
@@ -156,7 +175,7 @@ def _project(k, n, row, support):
     """
     for i in range(round_up_to_lanes(n)):
         support.column[i] = row[support.place[i]]
-    _times_inverse(n, support)
+    _apply_inverse(n, support)
     return row[k] - inner_product(support.column, support.direction, round_up_to_lanes(n))
 
 
@@ -166,17 +185,18 @@ def polish_code(lam, n, size, work, support):
 
     A code that would change its sign on the way becomes zero and leaves the support.
 
-    lam : float; size : int, the size of the working set
+    lam : float, weight of the L1 norm; n, size : ints, the sizes of the support and of the working set
+    work, support : WorkingSet and Support
     """
     for _ in range(n):
         for i in range(n):
             support.column[i] = lam * np.sign(support.z[i]) - work.q[support.place[i]]
-        _times_inverse(n, support)
+        _apply_inverse(n, support)
         length, first = _first_zero(support.z, support.direction, n, support.z.dtype.type(1))
         _step_along(length, n, size, work, support)
         if first < 0:
             break
-        n = _drop(first, n, size, work, support)
+        n = _leave_support(first, n, size, work, support)
     return n
 
 
@@ -193,7 +213,7 @@ def add_atom(k, code, n, size, lam, gram, work, support):
     code : float, its present code
     n : int, the size of the support
     size : int, the size of the working set
-    lam : float
+    lam : float, weight of the L1 norm
     gram : float array (n_atoms, n_atoms)
     work : WorkingSet
     support : Support
@@ -206,7 +226,7 @@ def add_atom(k, code, n, size, lam, gram, work, support):
     kind = work.row.dtype.type
     copy_gram_row(gram, k, size, work)
     while True:
-        curvature = _project(k, n, row, support)
+        curvature = _project_atom(k, n, row, support)
         missing = work.q[k] - lam * np.sign(code if code != 0 else work.q[k])
         may_join = n < support.capacity and curvature > _negligible_remainder(row[k])  # not if nan
         # If it may not join, the objective falls or is flat until some code reaches zero.
@@ -221,7 +241,7 @@ def add_atom(k, code, n, size, lam, gram, work, support):
         code += length
         if first < 0:
             break
-        n = _drop(first, n, size, work, support)
+        n = _leave_support(first, n, size, work, support)
     work.masks[k] = 0
     if ends or not may_join:
         return n
@@ -229,10 +249,12 @@ def add_atom(k, code, n, size, lam, gram, work, support):
 
 
 @inlined()
-def _times_inverse(n, support):
-    """Compute support.direction = support.inverse @ support.column for the n atoms of the support.
+def _apply_inverse(n, support):
+    """Compute `support.direction`, the inverse Gram matrix of the support times `support.column`.
 
     The result is zero in the padding.
+
+    n : int, the number of atoms in the support
     """
     inverse = support.inverse
     size = round_up_to_lanes(n)
@@ -241,12 +263,12 @@ def _times_inverse(n, support):
 
 @inlined()
 def _first_zero(z, direction, n, length):
-    """Find the first code that becomes zero along z - t direction, for t from 0 to `length`.
+    """Find the first of n entries of the code z that becomes zero in z - t direction, for t up to `length`.
 
     Returns
     -------
-    t : float, where it becomes zero, or `length`
-    i : int, the index of the code, or -1 if none becomes zero
+    t : float, the t at which it becomes zero, or `length`
+    i : int, the index of the entry, or -1 if none becomes zero
     """
     first = -1
     crosses = False
@@ -261,9 +283,9 @@ def _first_zero(z, direction, n, length):
 
 @inlined()
 def _step_along(length, n, size, work, support):
-    """Subtract length times support.direction from the n codes of the support, and update q.
+    """Subtract `length` times `support.direction` from the codes of the support, and update q = D (x - z D).
 
-    size : int, the size of the working set
+    n, size : ints, the sizes of the support and of the working set; work, support : WorkingSet and Support
     """
     add_multiple(support.z, -length, support.direction, round_up_to_lanes(n))
     if work.compared < 0:  # of two codes that reach zero together, rounding can take one below it
@@ -286,7 +308,7 @@ def _join_support(k, code, curvature, n, size, work, support):
     n : int, the size of the support
     size : int, the size of the working set
     work : WorkingSet, whose `row` has the Gram entries of the atom
-    support : Support, whose `direction` has the result of `_project`
+    support : Support, whose `direction` has the result of `_project_atom`
     """
     inverse, direction, column = support.inverse, support.direction, support.column
     scale = inverse.dtype.type(1) / curvature
@@ -303,8 +325,11 @@ def _join_support(k, code, curvature, n, size, work, support):
 
 
 @inlined(fastmath=SUMS)
-def _drop(i, n, size, work, support):
-    """Remove entry i of the n entries of the support; the last entry takes its place. Return n - 1."""
+def _leave_support(i, n, size, work, support):
+    """Remove one of the n atoms of the support, at index i; the last one takes its place. Return n - 1.
+
+    size : int, the size of the working set; work, support : WorkingSet and Support
+    """
     inverse, column, last = support.inverse, support.column, n - 1
     copy(column, inverse[i], round_up_to_lanes(n))
     add_outer(inverse, inverse.shape[1], -1 / column[i], column, column, n, round_up_to_lanes(n))

@@ -41,10 +41,10 @@ _STUCK, _CROSSED, _FULL = 0, 1, 2  # outcomes of a step
 
 @Coder
 def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
-    """Return codes of X over a fixed dictionary by feature-sign search, in float64.
+    """Compute the sparse codes of samples X over a fixed dictionary by feature-sign search, in float64.
 
-    A sample whose search does not end continues by coordinate descent.  Its active atoms then depend on
-    one another, or it needs more steps.
+    A sample whose search does not end continues by coordinate descent.  This happens if its
+    active atoms depend on one another, or if it needs more steps.
 
     Parameters and result are those of every coder (`coders`).  `max_sweeps` counts steps.
     Each step passes over all atoms once.  A code from zero takes one step per atom, and some more.  `gram`
@@ -76,7 +76,7 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
 
 
 class SignScratch(NamedTuple):
-    """The memory of one thread, for one sample at a time.
+    """The memory that one thread of the feature-sign search overwrites, for one sample at a time.
 
     Arrays have n_atoms entries unless stated; entries for the active set come first.
 
@@ -99,7 +99,7 @@ class SignScratch(NamedTuple):
 
 
 def make_scratch(n_atoms, n_active, dtype=np.float64):
-    """Allocate a SignScratch for n_atoms, of which at most n_active are active at once."""
+    """Allocate a SignScratch for a dictionary of n_atoms, and codes of at most n_active atoms, in `dtype`."""
     q, z, pull, move = (np.empty(n_atoms, dtype) for _ in range(4))
     maxima = np.empty(-(-n_atoms // CHUNK), dtype)
     factor = np.empty(n_active * (n_active + 1) // 2, dtype)
@@ -145,7 +145,7 @@ def search_signs(q0, square, n, problem, scratch):
     slack = SLACK * np.finfo(np.float64).eps * store_maxima(q0, maxima)
     part = 1.0
     n_refined = 0
-    factorise(gram, atoms[:n], np.int64(0), factor)
+    factorise_gram(gram, atoms[:n], np.int64(0), factor)
     for _ in range(problem.max_sweeps):
         refresh_correlations(q0, gram, atoms, z, n, q)
         largest = store_maxima(q, maxima)
@@ -159,7 +159,7 @@ def search_signs(q0, square, n, problem, scratch):
             return n, largest
         part = AT_REST
         if n < len(q) and largest - lam > slack and violation <= max(slack, NEGLIGIBLE * (largest - lam)):
-            n = _activate(q, maxima, largest, gram, lam, scratch, n)
+            n = _activate_atom(q, maxima, largest, gram, lam, scratch, n)
             n_refined = 0
         n, outcome = _feature_sign_step(gram, lam, n, scratch)
         n_refined = n_refined + 1 if outcome == _FULL else 0
@@ -170,26 +170,26 @@ def search_signs(q0, square, n, problem, scratch):
 
 @inlined()
 def _feature_sign_step(gram, lam, n, scratch):
-    """Walk from z towards the minimum for the current signs, to the best point on the way.
+    """Move a code z towards the minimum for the current signs, to the best point on the way.
 
     Parameters
     ----------
     gram : float64 array (n_atoms, n_atoms)
-    lam : float
-    n : int, the size of the active set
-    scratch : SignScratch
+    lam : float, weight of the L1 norm
+    n : int, the number of active atoms
+    scratch : SignScratch, with the code
 
     Returns
     -------
     n : int, the new size of the active set
-    outcome : int code; the objective falls unless it is `_STUCK`
+    outcome : int; the objective falls unless it is `_STUCK`
     """
     z = scratch.z
     pull = scratch.pull
     move = scratch.move
     slope = 0.0
     copy(move, pull, n)
-    substitute(scratch.factor, move[:n])
+    solve_cholesky(scratch.factor, move[:n])
     for i in range(n):
         slope += pull[i] * move[i]
     length, crossing, is_lower = _choose_length(scratch, n, lam, slope)
@@ -237,7 +237,7 @@ def _choose_length(scratch, n, lam, slope):
 
 @inlined()
 def _objective_change(length, scratch, n, lam, slope):
-    """Return the change of the objective from z to z + length * move.
+    """Return the change of the objective (float) if the code z moves to z + length * move.
 
     It is (1/2 length^2 - length) slope for the current signs, and larger if a code changes its sign.  The
     factor of 1/2 length^2 is the slope because `move` solves gram move = pull.  Under a ridge it is smaller,
@@ -262,8 +262,11 @@ def _objective_change(length, scratch, n, lam, slope):
 
 
 @inlined()
-def find_atom(q, maxima, largest):
-    """Return the first atom whose |q| is `largest`, the largest of the `maxima` of all chunks."""
+def find_largest_atom(q, maxima, largest):
+    """Return the number of the first atom whose |q| equals `largest`, with the help of the maxima of chunks.
+
+    q : correlations of all atoms; maxima : the largest |q| of each chunk; largest : the largest of all
+    """
     atom = 0
     while maxima[atom // CHUNK] < largest:
         atom += CHUNK
@@ -273,28 +276,31 @@ def find_atom(q, maxima, largest):
 
 
 @inlined()
-def _activate(q, maxima, largest, gram, lam, scratch, n):
+def _activate_atom(q, maxima, largest, gram, lam, scratch, n):
     """Append the atom with the largest |q| to the active set, with the sign of its q; its code is still 0.
 
     Parameters
     ----------
-    q, maxima : see `SignScratch`
+    q, maxima : arrays, D (x - z D) and its largest magnitude in each chunk of atoms
     largest : float, the largest |q|
     gram : float64 array (n_atoms, n_atoms)
-    lam : float
+    lam : float, weight of the L1 norm
     scratch : SignScratch
     n : int, the size of the active set
     """
-    atom = find_atom(q, maxima, largest)
+    atom = find_largest_atom(q, maxima, largest)
     scratch.atoms[n], scratch.z[n] = atom, 0.0
     scratch.pull[n] = q[atom] - lam * np.sign(q[atom])
-    factorise(gram, scratch.atoms[: n + 1], n, scratch.factor)
+    factorise_gram(gram, scratch.atoms[: n + 1], n, scratch.factor)
     return n + 1
 
 
 @inlined()
 def _drop_zeros(gram, n, scratch):
-    """Remove atoms with the code 0 from the n atoms of the active set; return its new size."""
+    """Remove atoms with the code 0 from the active set, update its Cholesky factor, and return its new size.
+
+    gram : float64 array (n_atoms, n_atoms); n : int, number of active atoms; scratch : SignScratch
+    """
     atoms, z = scratch.atoms, scratch.z
     kept, first = 0, n
     for i in range(n):
@@ -303,12 +309,12 @@ def _drop_zeros(gram, n, scratch):
             kept += 1
         else:
             first = min(first, i)
-    factorise(gram, atoms[:kept], first, scratch.factor)
+    factorise_gram(gram, atoms[:kept], first, scratch.factor)
     return kept
 
 
 @inlined(fastmath=SUMS)
-def factorise(gram, atoms, first, factor):
+def factorise_gram(gram, atoms, first, factor):
     """Compute the Cholesky factor of the Gram matrix of the active set, from row `first` on, in place.
 
     If an atom depends linearly on earlier atoms of the set, a tiny ridge keeps the factor finite.  The step
@@ -333,8 +339,11 @@ def factorise(gram, atoms, first, factor):
 
 
 @inlined(fastmath=SUMS)
-def substitute(factor, move):
-    """Solve factor factor^T y = move by two substitutions, and store y in `move`."""
+def solve_cholesky(factor, move):
+    """Solve L L^T y = b for a Cholesky factor L, by two substitutions.
+
+    factor : float64 array, the triangle of L, row after row; move : float64 array, b, overwritten by y
+    """
     n = len(move)
     for i in range(n):
         row = factor[i * (i + 1) // 2 :]
@@ -347,7 +356,16 @@ def substitute(factor, move):
 
 @inlined(fastmath=SUMS)
 def refresh_correlations(q0, gram, atoms, z, n, q):
-    """Compute q = q0 - z gram, four rows of gram at a time."""
+    """Compute the correlations q = D (x - z D) = q0 - z gram of all atoms, four rows of gram at a time.
+
+    Parameters
+    ----------
+    q0 : float64 array (n_atoms,), D x
+    gram : float64 array (n_atoms, n_atoms), D D^T
+    atoms, z : arrays whose first n entries are the atoms of the code, and their values
+    n : int, number of non-zeros of the code
+    q : float64 array (n_atoms,), overwritten with the result
+    """
     m = len(q)
     last = n - n % 4
     copy(q, q0, m)
@@ -362,7 +380,7 @@ def refresh_correlations(q0, gram, atoms, z, n, q):
 
 @kernel(fastmath=MAXIMA)
 def store_maxima(q, maxima):
-    """Store the largest |q| of every chunk of atoms; return the largest of all."""
+    """Store the largest |q| of every chunk of atoms in `maxima`, and return the largest of all."""
     largest = 0.0
     for c in range(len(maxima)):
         top = 0.0
@@ -375,7 +393,11 @@ def store_maxima(q, maxima):
 
 @inlined()
 def _find_pull(q, lam, atoms, z, n, pull):
-    """Store q - lam sign(z) of the n atoms of the active set in `pull`; return the largest magnitude."""
+    """Compute the gradient q - lam sign(z) of each of n active atoms, and return its largest magnitude.
+
+    q : array, correlations of all atoms; lam : float, weight of the L1 norm
+    atoms, z : arrays of the active atoms and their codes; pull : array, overwritten with the gradient
+    """
     violation = 0.0
     for i in range(n):
         pull[i] = q[atoms[i]] - lam * np.sign(z[i])

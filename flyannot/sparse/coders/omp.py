@@ -19,7 +19,7 @@ from flyannot.sparse.coders.blocks import (
 )
 from flyannot.sparse.coders.feature_sign import (
     SLACK,
-    find_atom,
+    find_largest_atom,
     make_scratch,
     refresh_correlations,
     store_maxima,
@@ -32,7 +32,7 @@ _DEPENDENT = 32.0  # an atom depends on others if |rest|^2 / |d|^2 is below this
 
 
 def encode_omp(X, D, n_nonzeros, *, tol=1e-4, n_threads=1):
-    """Return codes of X with at most `n_nonzeros` non-zeros, by orthogonal matching pursuit.
+    """Compute codes of samples X with at most `n_nonzeros` non-zeros, by orthogonal matching pursuit.
 
     The least-squares fit of every code is verified with its own residual in float64, and solved again by
     LAPACK if the atoms of the code nearly depend on one another.
@@ -91,9 +91,15 @@ def encode_omp(X, D, n_nonzeros, *, tol=1e-4, n_threads=1):
 
 
 def _pursue_samples(samples, limits, n_threads):
-    """Return the codes of samples of norm 1, a CSR matrix, and the indices of those that end early.
+    """Code samples by orthogonal matching pursuit: return the codes, and which samples end early.
 
-    samples : LassoInputs, with atoms of norm 1 or 0; limits : `goal` and `max_sweeps` of a LassoProblem
+    samples : LassoInputs, with samples of norm 1, and atoms of norm 1 or 0
+    limits : `goal` and `max_sweeps` of a LassoProblem: the residual to reach, and the most non-zeros
+
+    Returns
+    -------
+    Z : CSR matrix (n_samples, n_atoms)
+    early : int array, indices of the samples whose next atom depends on those of the code
     """
     problem = LassoProblem(gram_matrix(samples.D), 0.0, *limits)
     new_scratch = partial(make_scratch, len(samples.D), problem.max_sweeps, samples.X.dtype)
@@ -115,7 +121,7 @@ def encode_rows(Q, squares, start, problem, scratch, codes, largest):
     """
     first, atom, value = codes
     for i in range(len(squares)):
-        n = _pursue(Q[i, : len(problem.gram)], squares[i], problem, scratch)
+        n = _pursue_one(Q[i, : len(problem.gram)], squares[i], problem, scratch)
         first[i + 1] = first[i] + n
         largest[i] = np.inf
         for j in range(n):
@@ -124,8 +130,8 @@ def encode_rows(Q, squares, start, problem, scratch, codes, largest):
 
 
 @inlined()
-def _pursue(q0, square, problem, scratch):
-    """Add atoms to the code of one sample until `problem` allows no more, and return their number.
+def _pursue_one(q0, square, problem, scratch):
+    """Add atoms to the code of one sample until `problem` allows no more, and return the number of atoms.
 
     Let L be the Cholesky factor of the Gram matrix of the atoms so far, and y = L^-1 q0 on them.  The code is
     L^-T y, and |x - z D|^2 = |x|^2 - |y|^2.  An atom appends a row to L and a number to y.
@@ -147,7 +153,7 @@ def _pursue(q0, square, problem, scratch):
         largest = store_maxima(q, maxima)
         if largest <= SLACK * eps:
             break
-        k = find_atom(q, maxima, largest)
+        k = find_largest_atom(q, maxima, largest)
         row = factor[n * (n + 1) // 2 :]
         for j in range(n):
             earlier = factor[j * (j + 1) // 2 :]
@@ -174,14 +180,14 @@ def _pursue(q0, square, problem, scratch):
 
 @kernel(fastmath=SUMS)
 def _measure_pulls(X, D, codes, residual, pull):
-    """Fill `pull` with the largest |d r| of every code over its own atoms d, for r = x - z D.
+    """Compute the largest |d r| over the atoms d of every code z, where r = x - z D is its residual.
 
     Parameters
     ----------
     X, D : float arrays (n_samples, n_features) and (n_atoms, n_features)
     codes : (first, atom, value), the arrays of a CSR matrix
     residual : float64 array (n_features,), overwritten
-    pull : float64 array (n_samples,)
+    pull : float64 array (n_samples,), overwritten with the result
     """
     first, atom, value = codes
     for i in range(len(X)):

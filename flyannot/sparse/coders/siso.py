@@ -40,12 +40,12 @@ _SMALL_DROP = 0.02
 
 @dataclass(frozen=True)
 class SISOProblem:
-    """The data that all samples of a call share.
+    """The part of a lasso problem that is the same for all samples, for the SISO coder.
 
-    D : float array (n_atoms, n_features)
+    D : float array (n_atoms, n_features), the dictionary
     lam : weight of the L1 norm
-    tol : float, tolerance of the duality gap as for every coder
-    max_sweeps : int
+    tol : float, the largest duality gap as a fraction of 1/2 |x|^2
+    max_sweeps : int, most passes over all atoms for one sample
     gram : float64 array (n_atoms, n_atoms), D D^T; None if there are too many atoms
     """
 
@@ -58,7 +58,7 @@ class SISOProblem:
 
 @Coder
 def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
-    """Return codes of X over very many atoms, each within a given duality gap of its minimum.
+    """Compute the sparse codes of samples X over very many atoms, each within a given gap of its minimum.
 
     Residuals are compared with float32 atoms in float32.  All other work is in float64.  Parameters and
     result are those of every coder (`coders`).  A `gram` of float32 is not used, because its rounding would
@@ -76,7 +76,7 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
 
 
 def exact_gram(D, gram=None):
-    """Return D D^T in float64, or None if there are too many atoms for it.
+    """Return the Gram matrix D D^T in float64, or None if there are too many atoms for it.
 
     gram : the given Gram matrix, which is used if it is float64; or None
     """
@@ -86,7 +86,10 @@ def exact_gram(D, gram=None):
 
 
 def split_codes(Z, n_samples):
-    """Return a list with (atoms, values) of every row of a CSR matrix Z; all are empty if Z is None."""
+    """Split the rows of a CSR matrix of codes: return a list with (atoms, values) of the non-zeros of each.
+
+    Z : CSR matrix (n_samples, n_atoms), or None for codes that are all zero
+    """
     if Z is None:
         return [(np.zeros(0, np.int64), np.zeros(0)) for _ in range(n_samples)]
     Z = sp.csr_matrix(Z, dtype=np.float64, copy=True)
@@ -96,24 +99,24 @@ def split_codes(Z, n_samples):
 
 
 def codes_to_csr(codes, n_atoms, dtype):
-    """Return a CSR matrix (len(codes), n_atoms) whose rows are given as (atoms, values)."""
-    first, atoms = _joined([atoms for atoms, _ in codes])
+    """Join codes, a list of (atoms, values), to a CSR matrix (len(codes), n_atoms) of type `dtype`."""
+    first, atoms = _concatenate([atoms for atoms, _ in codes])
     values = np.concatenate([values for _, values in codes] or [np.zeros(0)])
     return sp.csr_matrix((values.astype(dtype), atoms, first), shape=(len(codes), n_atoms))
 
 
 def solve_block(X, codes, problem):
-    """Solve the samples of one block, from the given codes.
+    """Solve the lasso of a block of samples by active sets, and return their codes and duality gaps.
 
     Parameters
     ----------
     X : float array (n_samples, n_features)
-    codes : list of (atoms, values)
+    codes : list of (atoms, values), the code of each sample from which to start
     problem : SISOProblem
 
     Returns
     -------
-    codes : list of (atoms, values)
+    codes : list of (atoms, values), the solution
     gaps : float64 array (n_samples,), the duality gaps over all atoms
     """
     codes = list(codes)
@@ -145,23 +148,23 @@ def solve_block(X, codes, problem):
 
 
 def allowed_gap(x, problem):
-    """Return the duality gap at which the sample x is done."""
+    """Return the largest duality gap (float) with which the code of a sample x is accepted."""
     return 0.5 * problem.tol * np.square(x, dtype=np.float64).sum()
 
 
 def code_residual(x, code, D):
-    """Return x - z D in float64.
+    """Return what a code leaves of a sample, x - z D, in float64.
 
-    x : (n_features,); code : (atoms, values) of z; D : (n_atoms, n_features)
+    x : array (n_features,); code : (atoms, values) of z; D : array (n_atoms, n_features)
     """
     atoms, values = code
     return x.astype(np.float64) - values @ D[atoms].astype(np.float64)
 
 
 def residual_gap(x, r, values, largest, lam):
-    """Return the duality gap of one sample.
+    """Return the duality gap of the code z of one sample x, from its residual r = x - z D.
 
-    With s = min(1, lam / largest) and z q = (x - r) r, it is
+    With s = min(1, lam / largest) and z q = (x - r) r, the gap is
 
         1/2 |r|^2 (1 - s)^2 + lam |z|_1 - s z q.
 
@@ -178,12 +181,12 @@ def residual_gap(x, r, values, largest, lam):
 
 
 def solve_active_set(x, code, joining, gap, problem, small):
-    """Solve the lasso on the active set and the atoms that join, from the code so far.
+    """Solve the lasso of one sample over the atoms of its code and some atoms that join them.
 
     Parameters
     ----------
     x : float array (n_features,)
-    code : (atoms, values)
+    code : (atoms, values), the code so far
     joining : integer array, atoms outside the code; may be empty
     gap : float, the duality gap of the code
         The small problem is solved to a fraction of it, or, if no atoms join, to the requested gap.
@@ -213,9 +216,9 @@ def largest_correlations(D, R, lam, n_best, actives):
     ----------
     D : float array (n_atoms, n_features)
     R : float array (n, n_features), residuals
-        A correlation has the same bits for any other residuals in R.
-    lam : float
-    n_best : int >= 1
+        The correlations of a residual have the same bits for any other residuals in R.
+    lam : float, weight of the L1 norm
+    n_best : int >= 1, the most atoms to return for a residual
     actives : list of n sorted int arrays, the active atoms of each residual
 
     Returns
@@ -225,7 +228,7 @@ def largest_correlations(D, R, lam, n_best, actives):
         The atoms with the largest |d_k r| > lam that are not active: at most `n_best`, the largest first.
     """
     n = len(R)
-    active = _joined(actives)
+    active = _concatenate(actives)
     tops, atoms = np.full((n, n_best), lam, D.dtype), np.full((n, n_best), -1, np.int64)
     largest = np.zeros(n, D.dtype)
     panels = pack_columns(R.astype(D.dtype, copy=False), narrow=n <= 2 * LANES)
@@ -236,42 +239,39 @@ def largest_correlations(D, R, lam, n_best, actives):
         multiply(part, panels, Q)
         highest = np.zeros(width, D.dtype)
         _keep_largest(Q[: len(part)], start, active, (tops, atoms), largest, highest)
-    return largest.astype(float), [_largest_first(*lists) for lists in zip(tops, atoms)]
+    return largest.astype(float), [_sort_falling(*lists) for lists in zip(tops, atoms)]
 
 
-def _largest_first(tops, atoms):
-    """Sort the atoms of a list by falling size, and atoms of equal size by number.
+def _sort_falling(tops, atoms):
+    """Return atoms sorted by falling correlation, and atoms of equal correlation by number.
 
-    tops : float array, the sizes; atoms : int array
+    tops : float array, their correlations; atoms : int array, in which negative entries are unused
     """
     tops, atoms = tops[atoms >= 0], atoms[atoms >= 0]
     return atoms[np.lexsort((atoms, -tops))]
 
 
-def _joined(arrays):
-    """Concatenate integer arrays.
-
-    Return (first, values), where array i is values[first[i] : first[i + 1]].
-    """
+def _concatenate(arrays):
+    """Concatenate integer arrays to (first, values): array i is values[first[i] : first[i + 1]]."""
     first = np.cumsum([0, *map(len, arrays)])
     return first, np.concatenate([*arrays, np.zeros(0, np.int64)]).astype(np.int64)
 
 
 @compiled
 def _keep_largest(Q, start, active, lists, largest, highest):
-    """Update every sample's list of its largest correlations with the atoms `start`, `start` + 1, ...
+    """Update the list of the largest correlations of every sample with the correlations of further atoms.
 
     Parameters
     ----------
-    Q : array (n_chunk, at least n), their correlations
-    start : int
+    Q : array (n_chunk, at least n), the correlations of the atoms `start`, `start` + 1, ... with n samples
+    start : int, number of the first of these atoms
     active : (first, atoms)
-        The sorted atoms of atoms[first[i] : first[i + 1]] never enter list i.
+        The atoms in atoms[first[i] : first[i + 1]], which are sorted, never enter the list of sample i.
     lists : (tops, atoms), both (n, top_k)
         Row i of `tops` is a heap, smallest on top, of the largest |q| so far, all above its initial values.
         `atoms` names them.
-    largest : array (n,), over all atoms
-    highest : array (n,), zeros
+    largest : array (n,), updated: the largest |q| of each sample over all atoms so far
+    highest : array (at least n,), zeros, overwritten
     """
     first, actives = active
     tops, atoms = lists
@@ -287,9 +287,9 @@ def _keep_largest(Q, start, active, lists, largest, highest):
 
 @compiled(fastmath=MAXIMA)
 def _column_maxima(Q, highest):
-    """Raise highest[i] to the largest |Q[j, i]| of column i, unless it is larger already.
+    """Compute the largest |q| in each column of a matrix Q, but at least the value that is in `highest`.
 
-    Only the first len(highest) columns are read.
+    Q : array (n, at least len(highest)), of which only the first columns are read; highest : array, updated
     """
     for j in range(len(Q)):
         row = Q[j]
@@ -306,9 +306,10 @@ def _contains_atom(rising, wanted):
 
 @compiled
 def _replace_least(heap, names, size, name):
-    """Replace the smallest entry of a heap by (size, name), and restore the order of the heap.
+    """Replace the smallest entry of a heap, and restore the order of the heap.
 
-    heap : float array, the sizes, smallest first; names : int array, the atoms that belong to them
+    heap : float array, correlations, smallest first; names : int array, the atoms that belong to them
+    size, name : the new correlation and its atom
     """
     i = 0
     while 2 * i + 1 < len(heap):

@@ -1,4 +1,4 @@
-"""The verification of coders, outside the coder.
+"""The verification of the results of every coder, outside the coder.
 
 A coder returns the codes z that minimise P(z) = 1/2 |x - z D|^2 + lam |z|_1, and duality gaps if it knows
 them.  Reported gaps are hints.  A trusted coder is defined in one of the TRUSTED_MODULES, whose gaps the
@@ -72,7 +72,7 @@ _GIVEN = {"tol", "max_sweeps", "start", "gram", "n_threads"}  # what every call 
 
 
 class WrongCodesWarning(UserWarning):
-    """A coder returned wrong codes or wrong duality gaps, which were solved again."""
+    """The warning that a coder returned wrong codes or duality gaps, which were measured and solved again."""
 
 
 class Coder:
@@ -104,7 +104,7 @@ class Coder:
         self._n_unchecked = _FEW_SAMPLES  # samples since the last check; the first call is checked
 
     def __call__(self, X, D, lam, *, tol=1e-4, **options):
-        """Return the codes of X over D, a CSR matrix (n_samples, n_atoms).
+        """Compute the sparse codes of samples X over the dictionary D: a CSR matrix (n_samples, n_atoms).
 
         Parameters, result, errors and warnings are described in the package `coders`.
         """
@@ -113,9 +113,9 @@ class Coder:
         return Z
 
     def codes(self, X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
-        """Return `Codes` of X over D: the codes, and the duality gap of every code instead of a warning.
+        """Compute the sparse codes of samples X over the dictionary D, and return `Codes` with their gaps.
 
-        The parameters are described in the package `coders`.
+        Parameters and errors are described in the package `coders`. Codes that miss `tol` cause no warning.
         """
         tol = require_number("tol", tol, FloatType(least=0))
         max_sweeps = require_number("max_sweeps", max_sweeps, IntegerType(most=2**31 - 1))
@@ -140,12 +140,12 @@ class Coder:
         return Codes(Z, gaps)
 
     def _solve_scaled(self, samples, lam, scales, *, start, gram, **rules):
-        """Return the verified `Codes` of samples whose squares, after scaling, have the type of the samples.
+        """Solve samples after scaling them, so that their squares do not overflow; return verified `Codes`.
 
         Parameters
         ----------
         samples : LassoInputs
-        lam : float
+        lam : float, weight of the L1 norm
         scales : (unit, atom_unit), powers of two by which samples and atoms are divided
         start, gram, rules : as in `codes`, validated
         """
@@ -162,13 +162,15 @@ class Coder:
             start = start if start is None else start.copy()
             gram = gram if gram is None else as_read_only(gram)
         found = self.solve(own, float(lam), start=start, gram=gram, **rules)  # it may change these copies
-        found = self._verified(self._checked(found, samples, lam, tol), samples, lam, tol, rules["n_threads"])
+        found = self._verify(self._check(found, samples, lam, tol), samples, lam, tol, rules["n_threads"])
         return found if scales == (1.0, 1.0) else Codes(_scale_codes(found.Z, unit / atom_unit), found.gaps)
 
     def _validate_start(self, start, samples):
-        """Return start codes as a CSR matrix; kernels would read outside of a matrix of another shape.
+        """Return start codes that a user gave as a CSR matrix of the right shape and with valid indices.
 
-        Raises ArrayError unless they are finite numbers for these samples over these atoms.
+        Kernels would read outside of another matrix.
+
+        samples : LassoInputs; raises ArrayError unless the codes are finite and fit these samples and atoms
         """
         shape = len(samples.X), len(samples.D)
         start = sp.csr_matrix(start)
@@ -177,14 +179,18 @@ class Coder:
             raise ArrayError(f"start codes must be finite numbers of shape {shape}, in a CSR matrix")
         return start
 
-    def _checked(self, found, samples, lam, tol):
-        """Return the result of a coder as valid `Codes`; gaps that are not known or were wrong become nan.
+    def _check(self, found, samples, lam, tol):
+        """Check the result of a coder, and return it as `Codes` with finite codes.
 
         Parameters
         ----------
-        found : what the coder returned
+        found : the result of the coder, which should be Codes
         samples : LassoInputs
-        lam, tol : floats
+        lam, tol : floats, weight of the L1 norm and tolerance of the gaps
+
+        Returns
+        -------
+        codes : Codes, in which gaps that are unknown or were wrong are nan
 
         Raises
         ------
@@ -214,7 +220,7 @@ class Coder:
             Z = Z.copy()
             Z.data[~is_valid] = 0
             Z.eliminate_zeros()
-        if not fault and self._are_wrong(Codes(Z, gaps), samples, lam, tol):
+        if not fault and self._has_wrong_gaps(Codes(Z, gaps), samples, lam, tol):
             fault = "wrong duality gaps"
         if fault:
             gaps[:] = np.nan
@@ -224,22 +230,28 @@ class Coder:
         return Codes(Z, gaps)
 
     def _require_readable(self, found, samples):
-        """Raise a FlyannotError unless `found` is Codes of these samples over these atoms."""
+        """Raise a FlyannotError unless the result of a coder is Codes of the given samples.
+
+        found : the result of the coder; samples : LassoInputs
+        """
         n, n_atoms, dtype = len(samples.X), len(samples.D), samples.X.dtype
         Z = getattr(found, "Z", found)
         if not isinstance(found, Codes) or not sp.issparse(Z) or Z.format != "csr" or Z.dtype != dtype:
-            raise self._unreadable(f"returned no Codes of a CSR matrix in {dtype} ({type(Z).__name__})")
+            raise self._unusable(f"returned no Codes of a CSR matrix in {dtype} ({type(Z).__name__})")
         if Z.shape != (n, n_atoms):
-            raise self._unreadable(f"returned codes of shape {Z.shape}, and {(n, n_atoms)} was needed")
+            raise self._unusable(f"returned codes of shape {Z.shape}, and {(n, n_atoms)} was needed")
         if _has_bad_indices(Z):
-            raise self._unreadable(f"returned a matrix whose indices are not among {n_atoms} atoms")
+            raise self._unusable(f"returned a matrix whose indices are not among {n_atoms} atoms")
         if found.gaps is not None and np.asarray(found.gaps).dtype.kind != "f":
-            raise self._unreadable("returned duality gaps that are no floats")
+            raise self._unusable("returned duality gaps that are no floats")
         if found.gaps is not None and np.shape(found.gaps) != (n,):
-            raise self._unreadable(f"returned duality gaps of shape {np.shape(found.gaps)} for {n} samples")
+            raise self._unusable(f"returned duality gaps of shape {np.shape(found.gaps)} for {n} samples")
 
-    def _are_wrong(self, found, samples, lam, tol):
-        """Return True if a reported gap is negative, or too small for one of the samples that are checked."""
+    def _has_wrong_gaps(self, found, samples, lam, tol):
+        """Return True if a duality gap of a coder is negative, or too small for one of the checked samples.
+
+        found : Codes; samples : LassoInputs; lam, tol : weight of the L1 norm and tolerance of the gaps
+        """
         if (found.gaps < -_GAP_ROUNDING).any():
             return True
         rows = range(len(found.gaps))
@@ -253,13 +265,22 @@ class Coder:
         self._n_unchecked = 0
         return False
 
-    def _unreadable(self, fault):
+    def _unusable(self, fault):
         return FlyannotError(f"the coder {self._name} {fault}", fix="correct the coder, or choose another")
 
-    def _verified(self, found, samples, lam, tol, n_threads):
-        """Measure all unknown gaps of some codes, and improve codes whose gap is above the tolerance.
+    def _verify(self, found, samples, lam, tol, n_threads):
+        """Measure all unknown duality gaps of some codes, and improve codes whose gap is above the tolerance.
 
-        found : Codes; samples : LassoInputs; returns Codes with every gap known
+        Parameters
+        ----------
+        found : Codes, in which unknown gaps are nan
+        samples : LassoInputs
+        lam, tol : floats, weight of the L1 norm and tolerance of the gaps
+        n_threads : int
+
+        Returns
+        -------
+        codes : Codes with every gap known
         """
         is_positive = self._positive
         Z, gaps = compute_gaps(found, samples, lam, tol, positive=is_positive)
@@ -279,15 +300,15 @@ class Coder:
 
 
 def compute_gaps(found, samples, lam, tol, *, positive=False):
-    """Measure the duality gaps that are not known to be within tol, over all atoms, and return Codes.
+    """Measure the duality gaps of the codes whose gaps are unknown or above `tol`, and return Codes.
 
     The gap is inf if a code is not finite, or worse than the zero code.
 
     Parameters
     ----------
-    found : Codes
+    found : Codes, in which unknown gaps are nan
     samples : LassoInputs
-    lam, tol : floats
+    lam, tol : floats, weight of the L1 norm and tolerance of the gaps
     positive : bool, True if codes must not be negative
     """
     gaps = found.gaps.copy()
@@ -314,9 +335,9 @@ def _has_bad_indices(Z):
 
 @lru_cache
 def choose_checked_rows(n_samples):
-    """Return the indices of the samples of a call whose gaps are checked.
+    """Return the indices of the samples of a call whose duality gaps are checked (range or tuple of ints).
 
-    They are evenly spread, and the same in every call of `n_samples` samples.
+    The samples are evenly spread, and the same in every call of `n_samples` samples.
     """
     n = min(n_samples, _SHARE_AT_LEAST + n_samples // _SAMPLES_PER_CHECK)
     if n == n_samples:
@@ -325,16 +346,16 @@ def choose_checked_rows(n_samples):
 
 
 def _is_contradicted(found, samples, lam, tol, rows, *, positive):
-    """Return True if one of some samples contradicts the duality gap that a coder reported for it.
+    """Return True if the duality gap that a coder reported is too small for one of the checked samples.
 
-    Its true gap is then larger, or its code is worse than the zero code.  The residual is computed in
+    The true gap of the sample is larger, or its code is worse than the zero code.  Residuals are computed in
     float64, and correlations in the type of D.  Rounding errors are allowed for.
 
     Parameters
     ----------
     found : Codes
     samples : LassoInputs
-    lam, tol : floats
+    lam, tol : floats, weight of the L1 norm and tolerance of the gaps
     rows : range or tuple of ints, the samples to check; only gaps within tol are checked
     positive : bool, True if codes must not be negative
     """
@@ -369,9 +390,11 @@ def _is_contradicted(found, samples, lam, tol, rows, *, positive):
 
 
 def _pick_lower(Z, other, X, D, lam):
-    """Return for every sample the code with the lower objective, of two CSR matrices Z and `other`.
+    """Choose for every sample the code with the lower objective from two CSR matrices Z and `other`.
 
-    A code that is not finite never wins.
+    If the code in Z is not finite, the code in `other` is chosen.
+
+    X, D : float arrays of samples and atoms; lam : float, weight of the L1 norm
     """
     with np.errstate(over="ignore", invalid="ignore"):
         is_lower = objective(X, D, Z, lam) <= objective(X, D, other, lam)
@@ -380,14 +403,14 @@ def _pick_lower(Z, other, X, D, lam):
 
 
 def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
-    """Solve by plain coordinate descent in float64, sample by sample, from the residual itself.
+    """Solve the lasso of every sample by plain coordinate descent in float64, without a Gram matrix.
 
     Parameters
     ----------
     X : float array (n_samples, n_features)
     D : float array (n_atoms, n_features)
     lam : float > 0
-    start : CSR matrix (n_samples, n_atoms)
+    start : CSR matrix (n_samples, n_atoms), codes to begin from
     allowed : float64 array (n_samples,), the duality gaps at which samples are done
     positive : bool, whether codes must not be negative
 
@@ -423,31 +446,32 @@ def _descend_rows(X, D, norms2, lam, allowed, positive, Z, r):
     ----------
     X : float64 array (n, n_features)
     D : float64 array (n_atoms, n_features)
-    norms2 : float64 array (n_atoms,), |d|^2
-    lam : float
+    norms2 : float64 array (n_atoms,), |d|^2 of each atom d
+    lam : float, weight of the L1 norm
     allowed : float64 array (n,), the duality gaps to reach
     positive : bool, True if codes must not be negative
     Z : float64 array (n, n_atoms), the start codes; overwritten by the codes
-    r : float64 array (n_features,), overwritten
+    r : float64 array (n_features,), overwritten by residuals
     """
     for i in range(len(X)):
         z = Z[i]
         for _ in range(_PASSES):
             if _refresh_residual(X[i], D, lam, positive, z, r) <= allowed[i]:
                 break
-            moved = _pass_over(D, norms2, lam, positive, np.bool_(False), z, r)
+            moved = _sweep(D, norms2, lam, positive, np.bool_(False), z, r)
             if moved == 0:
                 break
             for _ in range(_SUPPORT_PASSES):
-                if _pass_over(D, norms2, lam, positive, np.bool_(True), z, r) <= _AT_REST * moved:
+                if _sweep(D, norms2, lam, positive, np.bool_(True), z, r) <= _AT_REST * moved:
                     break
 
 
 @inlined(fastmath=SUMS)
 def _refresh_residual(x, D, lam, positive, z, r):
-    """Compute r = x - z D, and return the duality gap of z.
+    """Compute the residual r = x - z D of a sample x with the code z, and return the duality gap of z.
 
-    positive : bool, True if codes must not be negative; r : overwritten
+    D : array of atoms; lam : weight of the L1 norm; positive : bool, True if codes must not be negative
+    r : float64 array (n_features,), overwritten
     """
     copy(r, x, len(x))
     mass, fit, largest = 0.0, 0.0, 0.0
@@ -463,14 +487,14 @@ def _refresh_residual(x, D, lam, positive, z, r):
 
 
 @inlined(fastmath=SUMS)
-def _pass_over(D, norms2, lam, positive, of_support, z, r):
-    """Minimise the objective over one entry of z after the other, and update r.
+def _sweep(D, norms2, lam, positive, of_support, z, r):
+    """Minimise the objective of a sample over one entry of its code after the other.
 
     Parameters
     ----------
     D, norms2, lam, positive : as in `_descend_rows`
     of_support : bool, True to pass over the non-zeros of z only
-    z : float64 array (n_atoms,), the code; r : its residual
+    z, r : float64 arrays (n_atoms,) and (n_features,), the code and its residual, updated
 
     Returns
     -------
@@ -491,7 +515,7 @@ def _pass_over(D, norms2, lam, positive, of_support, z, r):
 
 
 def warn_unconverged(gaps, tol):
-    """Issue one ConvergenceWarning if codes miss the tolerance.
+    """Issue one ConvergenceWarning if some duality gaps are above the tolerance `tol`.
 
     gaps : float64 array (n_samples,), the duality gaps of all codes as fractions of 1/2 |x|^2
     """
@@ -514,14 +538,14 @@ def power_of_two_scale(norms):
 
 
 def _scale_codes(Z, unit):
-    """Return the codes Z times `unit`, a CSR matrix in the type of Z.
+    """Multiply codes, a CSR matrix Z, by the number `unit`, and return them in the type of Z.
 
     unit : float, the scale of the samples divided by the scale of the atoms
 
     Raises
     ------
     DataError
-        If the type of the codes cannot hold them.
+        If the products do not fit in this type.
     """
     scaled = Z.copy()
     with np.errstate(over="ignore", under="ignore"):

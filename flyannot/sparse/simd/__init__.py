@@ -1,1 +1,1 @@
-"""Row operations and the product X D^T as explicit vector code, for the kernels of coders and learners."""
+"""Vector instructions for operations on rows of matrices, and the product X D^T, for coders and learners."""

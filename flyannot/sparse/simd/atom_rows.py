@@ -15,7 +15,7 @@ GROUP = 16  # atoms that `candidate_atoms` tests together
 
 @row_operation(1)
 def dot(v, D, j, r):
-    """Return the inner product D[j] r.
+    """Return the inner product of row j of D and the vector r.
 
     v : Vectors, which emits the machine instructions; D : array (n_atoms, n_features); r : array
         (n_features,)
@@ -30,16 +30,20 @@ def dot(v, D, j, r):
 
 @row_operation()
 def axpy(v, r, factor, D, j):
-    """Add factor times row j of D to r. v : Vectors, which emits the machine instructions."""
+    """Add a multiple of a row to a vector in place: r += factor * D[j].
+
+    v : Vectors, which emits the machine instructions; r : array (n_features,)
+    D : array (n_atoms, n_features)
+    """
     r, factor, d = v.row(r), v.splat(v.number(factor)), v.row(D, v.index(j))
     v.each_vector(lambda k, i: v.store(v.fma(factor, v.load(d, k, i), v.load(r, k, i)), r, k, i))
 
 
 @row_operation()
 def copy_row(v, r, X, i):
-    """Copy row i of X to r.
+    """Copy row i of the matrix X, which need not begin on a cache line, to the vector r.
 
-    X need not begin on a cache line. v : Vectors, which emits the machine instructions.
+    v : Vectors, which emits the machine instructions
     """
     r, x = v.row(r), v.row(X, v.index(i))
     v.each_vector(lambda k, i: v.store(v.load(x, k, i, aligned=False), r, k, i))
@@ -47,9 +51,10 @@ def copy_row(v, r, X, i):
 
 @row_operation(1)
 def update_row(v, D, j, factor, r):
-    """Add factor times r to row j of D.
+    """Add a multiple of a vector to a row in place, D[j] += factor * r, and return the new |D[j]|^2.
 
-    Return the new |D[j]|^2. v : Vectors, which emits the machine instructions.
+    v : Vectors, which emits the machine instructions; D : array (n_atoms, n_features)
+    r : array (n_features,)
     """
     d, factor, r = v.row(D, v.index(j)), v.splat(v.number(factor)), v.row(r)
 
@@ -65,19 +70,20 @@ def update_row(v, D, j, factor, r):
 
 @row_operation(2)
 def scale_and_quantise_row(v, D, j, factor, rounded, scale):
-    """Multiply row j of D by factor, and store it rounded as unsigned bytes, D[j] / scale + 128.
+    """Multiply row j of the matrix D by a factor, and store a copy rounded to unsigned bytes.
 
     Parameters
     ----------
     v : Vectors, which emits the machine instructions
     D : array (n_atoms, n_features)
-    rounded : uint8 array (n_atoms, n_features), whose row j is written
-    scale : float
+    j : int, number of the row; factor : float
+    rounded : uint8 array (n_atoms, n_features), whose row j becomes D[j] / scale + 128, rounded
+    scale : float, the difference that one unit of a byte stands for
 
     Returns
     -------
     largest : float, the largest |D[j, k]|
-        If it does not fit in a byte, the bytes and the error are invalid.
+        If this does not fit in a byte, the bytes and the error are invalid.
     error : float, |D[j] - scale (rounded[j] - 128)|^2
     """
     builder = v.builder
@@ -104,15 +110,15 @@ def scale_and_quantise_row(v, D, j, factor, rounded, scale):
 
 @row_operation(3)
 def round_residual(v, r, rounded):
-    """Store a residual r rounded as signed bytes, r / s with s = largest |r[k]| / 127.
+    """Round a residual r to signed bytes: store r / s for the scale s = largest |r[k]| / 127.
 
     No entry of r - s rounded exceeds s / 2, except for rounding.
 
-    v : Vectors, which emits the machine instructions; rounded : int8 array, written
+    v : Vectors, which emits the machine instructions; r : array (n_features,); rounded : int8 array, written
 
     Returns
     -------
-    s : float
+    s : float, the scale
     square : float, |r|^2
     total : float, the sum of the bytes
     """
@@ -141,9 +147,10 @@ def round_residual(v, r, rounded):
 
 @row_operation(whole="uint64")
 def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
-    """Find which of `GROUP` atoms must be visited in a sweep; return a bit for each, the first atom lowest.
+    """Find which of `GROUP` atoms must be visited in a sweep: return a mask with one bit for each atom.
 
-    An atom j must be visited if |D8[j] r8 - offset| > limit, or if its flag is set.
+    The first atom has the lowest bit.  An atom j must be visited if |D8[j] r8 - offset| > limit, or if its
+    flag is set.
 
     Parameters
     ----------
@@ -162,7 +169,7 @@ def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
     rows = [v.row(D8, builder.zext(j, I64)) for j in atoms]
     sums = v.each_chunk(
         [v.splat(ir.IntType(32)(0))] * GROUP,
-        lambda k, sums: [v.byte_products(v.line(d, k), v.line(r, k), a) for d, a in zip(rows, sums)],
+        lambda k, sums: [v.byte_products(v.chunk_at(d, k), v.chunk_at(r, k), a) for d, a in zip(rows, sums)],
     )
     distance = builder.sub(v.sum_each(sums), v.splat(v.integer(offset)))
     distance = v.max_int(distance, builder.neg(distance))
@@ -174,7 +181,10 @@ def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
 
 @intrinsic
 def lowest_set_bit(typing_context, mask):
-    """Return the index of the lowest bit of a mask that is not zero."""
+    """Return the index of the lowest bit that is set in a mask, an integer that is not zero.
+
+    typing_context : numba's
+    """
     from numba import types
 
     return types.int64(mask), lambda context, builder, signature, args: builder.cttz(args[0], BOOL(1))

@@ -17,7 +17,7 @@ DIGIT = 7  # bits of the lower digit of a rounded number
 
 @row_operation()
 def add_rows(v, target, base, scale, factors, rows, stride, n, width):
-    """Compute target = base + scale times the sum of factors[i] rows[i] for i < n.
+    """Compute target = base + scale * (factors[0] rows[0] + ... + factors[n-1] rows[n-1]).
 
     Rows are added in fours, so the product factors[i] rows[i] must be zero from n up to the next multiple of
     four.
@@ -29,47 +29,48 @@ def add_rows(v, target, base, scale, factors, rows, stride, n, width):
     scale : float
     factors : array (at least n,)
     rows : array whose rows are `stride` numbers apart
-    n, width : ints
+    n, width : ints, number of rows and their length
     """
     target, base, factors, rows = (v.row(array) for array in (target, base, factors, rows))
     scale, stride, n, width = v.splat(v.number(scale)), v.index(stride), v.index(n), v.index(width)
 
     def block(k, _):
-        v.store(v.fma(scale, v.weighted_row_sum(factors, rows, stride, n, k), v.at(base, k)), target, k, 0)
+        v.store(v.fma(scale, v.weighted_row_sum(factors, rows, stride, n, k), v.fetch(base, k)), target, k, 0)
         return []
 
-    v.count(width, LANES, [], block)
+    v.loop(width, LANES, [], block)
 
 
 @row_operation()
 def add_outer(v, rows, stride, scale, left, right, n, width):
-    """Add an outer product: rows[i, :width] += scale * left[i] * right[:width] for i < n.
+    """Add an outer product to a matrix: rows[i, :width] += scale * left[i] * right[:width] for i < n.
 
-    v : Vectors, which emits the machine instructions; stride : the distance of two rows, in numbers
+    v : Vectors, which emits the machine instructions; stride : int, distance between rows in numbers
     """
     builder = v.builder
     rows, left, right = v.row(rows), v.row(left), v.row(right)
     scale, stride, n, width = v.splat(v.number(scale)), v.index(stride), v.index(n), v.index(width)
 
     def block(k, _):
-        line = builder.fmul(scale, v.at(right, k))
+        line = builder.fmul(scale, v.fetch(right, k))
 
         def row(i, _):
             place = builder.add(builder.mul(i, stride), k)
-            v.store(v.fma(v.number_at(left, i), line, v.at(rows, place)), rows, place, 0)
+            v.store(v.fma(v.splat_at(left, i), line, v.fetch(rows, place)), rows, place, 0)
             return []
 
-        return v.count(n, 1, [], row)
+        return v.loop(n, 1, [], row)
 
-    v.count(width, LANES, [], block)
+    v.loop(width, LANES, [], block)
 
 
 @row_operation()
 def subtract_weighted_rows(v, q, q0, unit, rows, atoms, high, low, n, offset):
-    """Compute q = q0 - unit (sum of (high[i] 2^DIGIT + low[i]) rows[atoms[i]] - offset) for all atoms.
+    """Compute the correlations q = q0 - z gram of all atoms, from a code z and a Gram matrix in bytes.
 
-    The rows are bytes, of which four are interleaved at a time, twice. So the entries of q come in another
-    order, the mirrored order: `mirrored_index` gives the atom of each entry.
+    That is, q = q0 - unit (sum of (high[i] 2^DIGIT + low[i]) rows[atoms[i]] - offset).  Four bytes
+    are interleaved at a time, twice. So the entries of q come in another order, the mirrored order:
+    `mirrored_index` gives the atom of each entry.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ def subtract_weighted_rows(v, q, q0, unit, rows, atoms, high, low, n, offset):
     def chunk(k, _):
         def four(i, sums):
             numbers = [builder.load(builder.gep(atoms, [builder.add(i, I64(t))])) for t in range(FOUR)]
-            a, b, c, d = (v.line(v.row(rows, builder.zext(j, I64)), k, aligned=False) for j in numbers)
+            a, b, c, d = (v.chunk_at(v.row(rows, builder.zext(j, I64)), k, aligned=False) for j in numbers)
             pairs = zip(v.interleave(a, b), v.interleave(c, d))
             shorts = ir.VectorType(I16, CHUNK // 2)
             fours = [v.interleave(*(builder.bitcast(x, shorts) for x in pair)) for pair in pairs]
@@ -102,7 +103,7 @@ def subtract_weighted_rows(v, q, q0, unit, rows, atoms, high, low, n, offset):
             factors = [w for w in weights for _ in fours]
             return [v.byte_products(f, w, s) for f, w, s in zip(fours * 2, factors, sums)]
 
-        sums = v.count(n, FOUR, [v.splat(I32(0))] * 8, four)
+        sums = v.loop(n, FOUR, [v.splat(I32(0))] * 8, four)
         for t in range(CHUNK // LANES):
             total = builder.shl(sums[t], ir.Constant(words, [DIGIT] * LANES))
             total = builder.sub(builder.add(total, sums[4 + t]), offset)
@@ -110,28 +111,37 @@ def subtract_weighted_rows(v, q, q0, unit, rows, atoms, high, low, n, offset):
             v.store(v.residue(v.load(q0, k, t, aligned=False), unit, total), q, k, t)
         return []
 
-    v.count(v.n, CHUNK, [], chunk)
+    v.loop(v.n, CHUNK, [], chunk)
 
 
 @row_operation(1)
 def largest_magnitude(v, q, width):
-    """Return the largest |q[k]| for k < width. v : Vectors, which emits the machine instructions."""
+    """Return the largest |q[k]| of the first `width` entries of an array q.
+
+    v : Vectors, which emits the machine instructions
+    """
     q, width = v.row(q), v.index(width)
-    tops = v.count(width, LANES, [v.splat(0.0)], lambda k, top: [v.max(v.abs(v.at(q, k)), top[0])])
+    tops = v.loop(width, LANES, [v.splat(0.0)], lambda k, top: [v.max(v.abs(v.fetch(q, k)), top[0])])
     return v.reduce(tops[0], v.max)
 
 
 @row_operation(1)
 def inner_product(v, a, b, width):
-    """Return the sum of a[k] b[k] for k < width. v : Vectors, which emits the machine instructions."""
+    """Return the inner product of the first `width` entries of the arrays a and b.
+
+    v : Vectors, which emits the machine instructions
+    """
     a, b, width = v.row(a), v.row(b), v.index(width)
-    sums = v.count(width, LANES, [v.splat(0.0)], lambda k, s: [v.fma(v.at(a, k), v.at(b, k), s[0])])
+    sums = v.loop(width, LANES, [v.splat(0.0)], lambda k, s: [v.fma(v.fetch(a, k), v.fetch(b, k), s[0])])
     return v.sum(sums)
 
 
 @row_operation(1)
 def max_magnitude_of_chunks(v, q):
-    """Return the largest |q[k]| of an array of chunks. v : Vectors, which emits the machine instructions."""
+    """Return the largest |q[k]| of an array q whose length is a multiple of `CHUNK`.
+
+    v : Vectors, which emits the machine instructions
+    """
     q = v.row(q)
     tops = v.each_chunk(
         [v.splat(0.0)] * (CHUNK // LANES),
@@ -142,9 +152,10 @@ def max_magnitude_of_chunks(v, q):
 
 @row_operation(whole="int64")
 def find_largest(v, bits, masks, width):
-    """Return the index of the largest bits[k] & masks[k] for k < width; -1 if all are zero.
+    """Return the index k < width of the largest number bits[k] & masks[k]; -1 if all are zero.
 
-    v : Vectors, which emits the machine instructions; bits : the bits of floats as integers
+    v : Vectors, which emits the machine instructions; bits, masks : integer arrays, the bits of floats
+        and the bits that count
     """
     builder = v.builder
     bits, masks, width = v.row(bits), v.row(masks), v.index(width)
@@ -159,7 +170,7 @@ def find_largest(v, bits, masks, width):
         here = v.splat(builder.trunc(k, I32))
         return [builder.select(is_larger, magnitudes, top), builder.select(is_larger, here, first)]
 
-    tops, blocks = v.count(width, LANES, [zeros, v.splat(I32(0))], block)
+    tops, blocks = v.loop(width, LANES, [zeros, v.splat(I32(0))], block)
     top = v.reduce(tops, v.max_int)
     lanes = builder.bitcast(builder.icmp_signed("==", tops, v.splat(top)), I16)
     lane = builder.zext(builder.cttz(lanes, BOOL(0)), I64)
@@ -169,9 +180,11 @@ def find_largest(v, bits, masks, width):
 
 @row_operation()
 def gather_row(v, target, gram, atom, atoms, first, width):
-    """Copy gram[atom, atoms[k]] to target[k] for first <= k < width, in whole vectors.
+    """Copy some Gram entries of one atom: target[k] = gram[atom, atoms[k]] for first <= k < width.
 
-    Some entries before `first` may be copied, too. v : Vectors, which emits the machine instructions.
+    Whole vectors are copied, so that some entries before `first` may be copied, too.
+
+    v : Vectors, which emits the machine instructions
     """
     builder = v.builder
     target, source, atoms = v.row(target), v.row(gram, v.index(atom)), v.row(atoms)
@@ -184,19 +197,19 @@ def gather_row(v, target, gram, atom, atoms, first, width):
         v.store(v.gather(source, at), target, k, 0)
         return []
 
-    v.count(builder.sub(v.index(width), start), LANES, [], block)
+    v.loop(builder.sub(v.index(width), start), LANES, [], block)
 
 
 @row_operation(whole="int64")
 def append_above(v, q, q0, bar, numbers, values, size):
-    """Append the numbers of the atoms with |q| > bar to a list, and their q0 to another; return the new size.
+    """Append the atoms with |q| > bar to a list, and their q0 to another; return the new size of the lists.
 
     Parameters
     ----------
     v : Vectors, which emits the machine instructions
     q, q0 : float arrays in mirrored order
     bar : float
-    numbers, values : arrays of `size` entries, to which is appended
+    numbers, values : arrays, lists of `size` atoms and of their q0, to which is appended
         Up to `LANES` entries after the new end become zero, so that they are valid atoms.
     size : int
     """
@@ -228,13 +241,13 @@ def append_above(v, q, q0, bar, numbers, values, size):
                 carried = v.each_chosen(above, carried, partial(append_one, first))
         return carried
 
-    (size,) = v.count(v.n, CHUNK, [v.index(size)], chunk)
+    (size,) = v.loop(v.n, CHUNK, [v.index(size)], chunk)
     return size
 
 
 def mirrored_index(place):
-    """Return the number of the atom at an index of an array in mirrored order.
+    """Return the number of the atom whose correlation is at index `place` of an array in mirrored order.
 
-    See `subtract_weighted_rows`.
+    `subtract_weighted_rows` explains this order.
     """
     return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2

@@ -1,4 +1,4 @@
-"""The product X D^T in which the bits of an entry depend on its sample and its atom alone.
+"""The product X D^T of samples and atoms, in which an entry has the same bits for any other samples.
 
 BLAS rounds an entry by its place.  It sums the rows and columns at an edge in another order, and the edges
 differ between its kernels.  Here every entry is one chain of fused multiply-adds over the features in rising
@@ -18,9 +18,9 @@ _MOST_ROWS = 12  # most samples of a block; more would not hide more latency
 
 
 def _block_shape(real_bits, most_vectors):
-    """Return (rows, vectors), the shape of a block of the product whose sums fit in the registers.
+    """Choose the block of the product X D^T whose sums fit in the registers: return (rows, vectors of a row).
 
-    real_bits : int, the bits of a number; most_vectors : int, the most vectors of a row
+    real_bits : int, bits of a number; most_vectors : int, most vectors of a row
     """
     machine, features = processor_features()
     n_registers, size = 16, 256 if "avx" in features else 128
@@ -38,8 +38,8 @@ _WIDE, _NARROW = 4, 1  # the most vectors of a block, for many atoms and for few
 
 
 @lru_cache(maxsize=2)
-def _width(dtype):
-    """Return how many atoms a wide panel has: atoms are packed side by side in panels for `multiply`.
+def _panel_width(dtype):
+    """Return the number of atoms in a wide panel, in which `pack_columns` packs atoms side by side.
 
     dtype : type of the numbers
     """
@@ -47,7 +47,7 @@ def _width(dtype):
 
 
 def pack_columns(D, order=None, *, narrow=False):
-    """Arrange atoms for `multiply`: panels (n_panels, n_features, n_lanes), with zeros beyond the last atom.
+    """Arrange the atoms D for `multiply` in panels: array (n_panels, n_features, n_lanes), padded with zeros.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def pack_columns(D, order=None, *, narrow=False):
     narrow : bool, True for panels of `LANES` atoms, which need less padding with zeros for few atoms
     """
     order = np.arange(len(D)) if order is None else order
-    n_lanes = LANES if narrow else _width(D.dtype)
+    n_lanes = LANES if narrow else _panel_width(D.dtype)
     panels = aligned_zeros((-(-len(order) // n_lanes), D.shape[1], n_lanes), D.dtype)
     atoms = np.zeros((len(panels) * n_lanes, D.shape[1]), D.dtype)
     places = np.flatnonzero(order < len(D))
@@ -67,7 +67,7 @@ def pack_columns(D, order=None, *, narrow=False):
 
 
 def as_read_only(A, dtype=None):
-    """Return A as a contiguous read-only array.
+    """Return an array A as a contiguous read-only array, of type `dtype` if this is given.
 
     Kernels that read it are compiled for read-only arrays alone.
     """
@@ -78,12 +78,12 @@ def as_read_only(A, dtype=None):
 
 @compiled
 def multiply(X, panels, Q):
-    """Compute Q[: len(X)] = X D^T for the atoms D that `pack_columns` arranged as `panels`.
+    """Compute the inner products X D^T of samples and atoms, and store them in the first rows of Q.
 
     Parameters
     ----------
     X : contiguous float array (n_samples, n_features)
-    panels : float array (n_panels, n_features, n_lanes)
+    panels : float array (n_panels, n_features, n_lanes), the atoms D from `pack_columns`
     Q : float array (at least n_samples, n_panels * n_lanes), overwritten
         Its rows begin on a cache line, as in `aligned_zeros`.
     """
@@ -100,15 +100,15 @@ def multiply(X, panels, Q):
 
 
 def gram_matrix(D):
-    """Return D D^T, symmetric to the bit, (n_atoms, n_atoms) in the type of D."""
+    """Return the Gram matrix D D^T of the atoms, (n_atoms, n_atoms) in the type of D, exactly symmetric."""
     panels = pack_columns(D)
     gram = aligned_zeros((len(D), len(panels) * panels.shape[2]), D.dtype)
     multiply(as_read_only(D), panels, gram)
     return np.ascontiguousarray(gram[:, : len(D)])
 
 
-def _chains(v, samples, atoms, n, vectors):
-    """Emit the instructions for sums of products of n features, for blocks of samples and atoms.
+def _sum_products(v, samples, atoms, n, vectors):
+    """Build code for the inner products of some samples and atoms over n features, and return the vectors.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _chains(v, samples, atoms, n, vectors):
     samples : list of rows of samples
     atoms : row of packed atoms
     n : number of features
-    vectors : int, how many vectors of atoms there are
+    vectors : int, number of vectors of atoms
 
     Returns
     -------
@@ -132,11 +132,11 @@ def _chains(v, samples, atoms, n, vectors):
             new += [v.fma(x, line, sums[r * vectors + t]) for t, line in enumerate(lines)]
         return new
 
-    return v.count(n, 1, [v.splat(0.0)] * (len(samples) * vectors), feature)
+    return v.loop(n, 1, [v.splat(0.0)] * (len(samples) * vectors), feature)
 
 
-def _put(v, sums, rows, vectors, first):
-    """Build code that stores the sums of the first features, or adds the sums of later features to them.
+def _store_sums(v, sums, rows, vectors, first):
+    """Build code that stores inner products over the first features, or adds those over later features.
 
     A row may occur several times in `rows`, so all rows are read before one is written.
 
@@ -183,11 +183,11 @@ def _panel_product(most_vectors):
         def block(i, _):
             numbers = (builder.add(i, I64(r)) for r in range(rows))  # past the end the last, to the same bits
             numbers = [builder.select(builder.icmp_signed("<", row, end), row, end) for row in numbers]
-            sums = _chains(v, [v.pointer(X, row, start) for row in numbers], atoms, n, vectors)
-            _put(v, sums, [v.pointer(Q, row, column) for row in numbers], vectors, start)
+            sums = _sum_products(v, [v.pointer(X, row, start) for row in numbers], atoms, n, vectors)
+            _store_sums(v, sums, [v.pointer(Q, row, column) for row in numbers], vectors, start)
             return []
 
-        v.count(n_samples, rows, [], block)
+        v.loop(n_samples, rows, [], block)
 
     return multiply_panel
 

@@ -21,7 +21,7 @@ VNNI = "llvm.x86.avx512.vpdpbusd.512"  # sums of four products of an unsigned an
 
 
 class Vectors:
-    """A builder of the machine code of a row operation: rows, loops over them, and vectors of their elements.
+    """A builder of machine code for an operation on rows: loops over a row, and vectors of its elements.
 
     The arguments of the operation are referred to by their number.
 
@@ -66,10 +66,11 @@ class Vectors:
 
     # Loops
 
-    def count(self, stop, step, carried, body):
-        """Build a loop that runs body(k, carried) for k = 0, step, ... below `stop`, at least once.
+    def loop(self, stop, step, carried, body):
+        """Build a loop that runs body(k, carried) for k = 0, step, 2 step, ... below `stop`, at least once.
 
-        carried : tuple of values that each iteration gets and returns; the last ones are returned
+        carried : tuple of the values before the first iteration; `body` returns the values of the next one
+        Returns the values after the last iteration.
         """
         builder, before = self.builder, self.builder.block
         loop, done = builder.append_basic_block("count"), builder.append_basic_block("counted")
@@ -87,11 +88,12 @@ class Vectors:
         return results
 
     def each_chunk(self, carried, body):
-        """Build a loop that runs body(k, carried) for k = 0, CHUNK, ... below the length of a row.
+        """Build a loop that runs body(k, carried) for k = 0, CHUNK, 2 CHUNK, ... below the length of a row.
 
-        carried : tuple of values that each iteration gets and returns; the last ones are returned
+        carried : tuple of the values before the first iteration; `body` returns the values of the next one
+        Returns the values after the last iteration.
         """
-        return self.count(self.n, CHUNK, carried, body)
+        return self.loop(self.n, CHUNK, carried, body)
 
     def each_vector(self, body):
         def chunk(k, _):
@@ -115,7 +117,7 @@ class Vectors:
         self.builder.store(value, self._vector_at(row, k, i, self.real), align=64)
 
     def store_bytes(self, values, row, k):
-        """Store vectors of whole numbers as bytes in a row, one chunk at once, from entry k on.
+        """Store vectors of whole numbers as bytes in a row, from entry k on, by one instruction.
 
         The processor can then forward the store to a load of the chunk.
         """
@@ -139,9 +141,9 @@ class Vectors:
         return self.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
 
     def _call(self, name, kind, *values):
-        """Call a function of LLVM by its name.
+        """Build a call of a function of LLVM with some values.
 
-        kind : the type of its result
+        name : str, name of the function; kind : the type of its result
         """
         signature = ir.FunctionType(kind, [value.type for value in values])
         function = self.cgutils.get_or_insert_function(self.builder.module, signature, name)
@@ -167,9 +169,9 @@ class Vectors:
         return self.fma(self.builder.fneg(scale), q, x)
 
     def reduce(self, a, join):
-        """Reduce the lanes of the vector a to one number by a binary operation, halving the vector each time.
+        """Join the lanes of a vector to one number by a binary operation, halving the vector each time.
 
-        join : function of two vectors
+        join : function of two vectors that returns their join
         """
         width = LANES
         while width > 1:
@@ -179,7 +181,7 @@ class Vectors:
         return self.builder.extract_element(a, I32(0))
 
     def join(self, vectors, pair):
-        """Join a list of vectors into one by a binary operation, two by two.
+        """Join a list of vectors to one vector by a binary operation, two by two.
 
         pair : function of two vectors
         """
@@ -195,20 +197,20 @@ class Vectors:
     def max_int(self, a, b):
         return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
 
-    def line(self, row, k, aligned=True):
+    def chunk_at(self, row, k, aligned=True):
         place = self.builder.bitcast(self.builder.gep(row, [k]), ir.VectorType(BYTE, CHUNK).as_pointer())
         return self.builder.load(place, align=CHUNK if aligned else 1)
 
-    def has(self, feature):
+    def has_feature(self, feature):
         """Return True if the processor for which code is compiled has a feature, such as "avx512vnni"."""
         return feature in processor_features()[1]
 
     def byte_products(self, unsigned, signed, total):
         """Return total plus, in every lane, the products of its four unsigned and its four signed bytes."""
         builder, words = self.builder, ir.VectorType(I32, LANES)
-        if self.has("avx512vnni"):  # the processor's own instruction
+        if self.has_feature("avx512vnni"):  # the processor's own instruction
             return self._call(VNNI, words, total, *(builder.bitcast(v, words) for v in (unsigned, signed)))
-        if self.has("avx2"):
+        if self.has_feature("avx2"):
             return self._short_products(unsigned, signed, total)
         signed = builder.bitcast(signed, unsigned.type)
         for byte in range(4):
@@ -219,7 +221,7 @@ class Vectors:
         return total
 
     def _short_products(self, unsigned, signed, total):
-        """Return the same as `byte_products`, on a processor that has AVX2 but no VNNI.
+        """Return what `byte_products` returns, on a processor that has AVX2 but not VNNI.
 
         The even bytes and the odd bytes are multiplied as 16-bit numbers.
         """
@@ -245,45 +247,46 @@ class Vectors:
             yield self._shuffle(a, b, [place for e in places for place in (e, n + e)])
 
     def sum_each(self, v):
-        """Return a vector whose lane g is the sum of the lanes of v[g], for sixteen vectors of sixteen lanes.
+        """Return a vector whose lane g is the sum of the lanes of v[g], for 16 vectors v of 16 lanes.
 
         It is a tree of horizontal additions.  Each round merges two vectors of partial sums into one; the
         first rounds stay within 128-bit quarters.
         """
-        v = self._add_places(v, range(0, 16, 4), (0, 16, 1, 17), (2, 18, 3, 19))
-        v = self._add_places(v, range(0, 16, 4), (0, 1, 16, 17), (2, 3, 18, 19))
+        v = self._add_lanes(v, range(0, 16, 4), (0, 16, 1, 17), (2, 18, 3, 19))
+        v = self._add_lanes(v, range(0, 16, 4), (0, 1, 16, 17), (2, 3, 18, 19))
         for _ in range(2):
-            v = self._add_places(v, range(0, 32, 8), (0, 1, 2, 3), (4, 5, 6, 7))
+            v = self._add_lanes(v, range(0, 32, 8), (0, 1, 2, 3), (4, 5, 6, 7))
         return v[0]
 
-    def _add_places(self, v, starts, *places):
+    def _add_lanes(self, v, starts, *places):
         lanes = [[start + place for start in starts for place in four] for four in places]
         pairs = zip(v[::2], v[1::2])
         return [self.builder.add(*(self._shuffle(a, b, chosen) for chosen in lanes)) for a, b in pairs]
 
     # Rows that are found by number and stride, and lists
 
-    def number_at(self, row, i, t=0):
+    def splat_at(self, row, i, t=0):
         return self.splat(self.builder.load(self.builder.gep(row, [self.builder.add(i, I64(t))])))
 
-    def at(self, row, k):
+    def fetch(self, row, k):
         return self.load(row, k, 0, aligned=False)
 
     def weighted_row_sum(self, factors, rows, stride, n, k):
-        """Return a vector: entries k, k + 1, ... of the sum of factors[i] rows[i] for i < n.
+        """Return entries k, k + 1, ... of factors[0] rows[0] + ... + factors[n-1] rows[n-1], as a vector.
 
-        stride : the distance of two rows, in numbers
+        factors, rows : pointers to the weights and to the first row
+        stride : distance between rows, in numbers
         """
 
         def four(i, sums):
             places = [self.builder.mul(self.builder.add(i, I64(t)), stride) for t in range(4)]
-            lines = [self.at(rows, self.builder.add(place, k)) for place in places]
-            return [self.fma(self.number_at(factors, i, t), lines[t], sums[t]) for t in range(4)]
+            lines = [self.fetch(rows, self.builder.add(place, k)) for place in places]
+            return [self.fma(self.splat_at(factors, i, t), lines[t], sums[t]) for t in range(4)]
 
-        return self.join(self.count(n, 4, [self.splat(0.0)] * 4, four), self.builder.fadd)
+        return self.join(self.loop(n, 4, [self.splat(0.0)] * 4, four), self.builder.fadd)
 
     def gather(self, source, numbers):
-        """Return a vector with the entries of the row `source` at the indices in the vector `numbers`."""
+        """Return a vector with the entries at the indices `numbers` of the row at the pointer `source`."""
         builder, reals = self.builder, ir.VectorType(self.real, LANES)
         if self.has_float32_lists():
             every = ir.Constant(ir.VectorType(BOOL, LANES), [1] * LANES)
@@ -323,14 +326,14 @@ class Vectors:
 
     def has_float32_lists(self):
         """Return True if the processor can gather and append float32 numbers by single instructions."""
-        return self.has("avx512f") and isinstance(self.real, ir.FloatType)
+        return self.has_feature("avx512f") and isinstance(self.real, ir.FloatType)
 
     def append_at_once(self, chosen, lists, size):
-        """Append the chosen lanes of vectors to lists; return the new size of the lists.
+        """Append the chosen lanes of vectors to lists by single instructions; return the new size of a list.
 
         `LANES` entries are written in all; the entries after the chosen ones are zero.
 
-        chosen : a mask; lists : pairs (vector, row), where each row has `size` entries
+        chosen : a mask; lists : pairs (vector, pointer to a list); size : the size of each list
         """
         builder = self.builder
         for vector, row in lists:
@@ -339,7 +342,7 @@ class Vectors:
         return builder.add(size, builder.zext(builder.ctpop(builder.bitcast(chosen, I16)), I64))
 
     def _compress(self, vector, chosen):
-        """Return a vector that begins with the chosen lanes of a vector, one after the other."""
+        """Return a vector that begins with the lanes of `vector` that the mask `chosen` chooses."""
         kind = vector.type
         name = f"{COMPRESS}.v{LANES}{'i32' if kind.element == I32 else 'f32'}"
         return self._call(name, kind, vector, ir.Constant(kind, None), chosen)
@@ -353,7 +356,7 @@ def row_operation(n_reals=0, *, whole=None):
     Parameters
     ----------
     n_reals : int, how many numbers the operation returns, of the type of the entries of its first argument
-    whole : name of the integer type of its only result, such as "int64"; None if it returns real numbers
+    whole : str, the integer type of its only result, such as "int64"; None if it returns real numbers
     """
 
     def decorate(write):
@@ -378,7 +381,7 @@ def row_operation(n_reals=0, *, whole=None):
 
 
 def intrinsic(define):
-    """Apply `numba.extending.intrinsic` when the first kernel that calls the function is compiled."""
+    """Decorate a function as numba's `intrinsic`, when the first kernel that calls it is compiled."""
 
     def make(function):
         from numba import extending
@@ -389,7 +392,10 @@ def intrinsic(define):
 
 
 def aligned_zeros(shape, dtype):
-    """Return zeros that begin on a cache line, so that speed and bits do not depend on the memory address."""
+    """Return an array of zeros that begins on a cache line.
+
+    So neither speed nor bits depend on the memory address.
+    """
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     buffer = np.zeros(size + CHUNK, np.uint8)
     first = -buffer.ctypes.data % CHUNK
@@ -397,17 +403,20 @@ def aligned_zeros(shape, dtype):
 
 
 def padded_zeros(*shape, dtype):
-    """Return zeros whose rows begin on a cache line, and are long enough for whole chunks."""
+    """Return an array of zeros whose rows begin on a cache line, padded to a multiple of `CHUNK` numbers.
+
+    shape : ints, of which the last is the length of a row without padding
+    """
     *n_rows, n = shape
     return aligned_zeros((*n_rows, round_up(n, CHUNK)), dtype)
 
 
 def pad_to_chunks(X, dtype):
-    """Return X as contiguous rows of `dtype`, padded with zeros to whole chunks."""
+    """Return X with contiguous rows of type `dtype`, padded with zeros to a multiple of `CHUNK` numbers."""
     missing = -np.shape(X)[1] % CHUNK
     return np.ascontiguousarray(np.pad(X, ((0, 0), (0, missing))) if missing else X, dtype)
 
 
 def round_up(n, multiple):
-    """Return the smallest multiple that is at least n."""
+    """Round the integer n up to a multiple of the integer `multiple`."""
     return -(-n // multiple) * multiple
