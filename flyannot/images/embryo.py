@@ -189,7 +189,10 @@ class Embryo:
         self._drawn: dict = {}
 
     def view(self, options):
-        """Return the EmbryoView of this embryo for some ExtractOptions."""
+        """Return the EmbryoView of this embryo: at the standard size, and turned as the options say.
+
+        options : ExtractOptions
+        """
         pose, why_not = self._pose if options.register == "axis" else (None, ())
         is_mirrored = bool(pose) and options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY
         if pose and options.orient and abs(pose.axis_asymmetry) < _LEAST_ASYMMETRY:

@@ -39,7 +39,7 @@ def patch_corners(size_px, patch_px, stride_px):
 
 @lru_cache(maxsize=16)  # most images have one size
 def _patch_grid(size_px, patch_px, stride_px):
-    """Return the top left pixels of a grid of patches, as `patch_corners` does after it checked them."""
+    """Return the top left pixels of a grid of patches, int64 array; parameters as in `patch_corners`."""
     starts = [np.arange(length + 1)[(length - patch_px) % stride_px // 2 :: stride_px] for length in size_px]
     fitting = [start[start <= length - patch_px] for start, length in zip(starts, size_px)]
     rows, columns = np.meshgrid(*fitting, indexing="ij")
