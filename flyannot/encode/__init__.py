@@ -1,1 +1,1 @@
-"""Encoding of pictures: from descriptors to one vector per image or group."""
+"""Encoding of pictures: from descriptors of patches to one feature vector per image or group."""

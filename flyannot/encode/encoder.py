@@ -25,7 +25,7 @@ _PATCHES_AT_ONCE = 2_000  # a call of a coder costs as much as the codes of a hu
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """The chain from the grey levels of an embryo to its features: describe, transform, code, pool.
+    """The encoder of pictures: it describes patches, transforms them, codes them and pools the codes.
 
     The features of an image depend on this image alone.
 
@@ -35,7 +35,7 @@ class Encoder:
     pool : PoolOptions, how patches are coded and pooled
     D : float32 array (n_atoms, n_descriptor), the dictionary
     lam : weight of the L1 norm with which the dictionary was learned
-    transforms : tuple of PatchTransform, in the order of the chain
+    transforms : tuple of PatchTransform, applied in this order before coding
     """
 
     extract: ExtractOptions
@@ -46,19 +46,19 @@ class Encoder:
 
     @cached_property
     def gram(self):
-        """The Gram matrix of the atoms, computed for the first image; None if the coder needs none."""
+        """The Gram matrix of the atoms, computed at its first use; None if the coder needs none."""
         return gram_for(self.pool.coder, self.D)
 
     @property
     def n_features(self):
-        """The length of a feature vector."""
+        """The length of a feature vector of an image (int)."""
         n_cells = sum(rows * columns for rows, columns in self.pool.grid)
         return len(self.D) * n_cells * len(sorted_patch_sizes(self.extract.patch_px))
 
     def describe(self, grey):
-        """Return the `DescribedPatches` of an image, transformed by the steps before the dictionary.
+        """Return the `DescribedPatches` of an image, changed by the transforms of this encoder.
 
-        grey : float array of shape STANDARD_PX
+        grey : float array of shape STANDARD_PX, grey levels from 0 to 255
         """
         described = describe_patches(grey, self.extract)
         for transform in self.transforms:
@@ -66,21 +66,25 @@ class Encoder:
         return described
 
     def encode_patches(self, described, view=""):
-        """Return the `PooledFeatures` of one image from its patches; see `encode_all`."""
+        """Code and pool the patches of one image, and return its `PooledFeatures`.
+
+        described : DescribedPatches, as `describe` returns; view : str, view of the image, such as "lateral"
+        """
         return self.encode_all([(described, view)])[0]
 
     def encode_all(self, described_and_views):
-        """Code the patches of some images in one call of the coder, and pool the codes of each image.
+        """Code the patches of several images in one call of the coder, and pool the codes of each image.
 
-        If the options mirror a view, the mirror images of its patches are coded too, under the same numbers.
+        If the options mirror a view, the mirror image of each patch is coded too, under the number of
+        the patch.
 
         Parameters
         ----------
-        described_and_views : list of (DescribedPatches as `describe` returns, view of the image in its table)
+        described_and_views : list of (DescribedPatches as `describe` returns, view such as "lateral")
 
         Returns
         -------
-        pooled : list of PooledFeatures
+        pooled : list of PooledFeatures, one for each image
 
         Raises
         ------
@@ -99,8 +103,8 @@ class Encoder:
         for one, (described, _) in zip(coded, described_and_views):
             n_patches = len(described.descriptors)
             own = slice(first, first := first + len(one.descriptors))
-            part = np.searchsorted(sides, one.patch_px)
-            where = {"grid": self.pool.grid, "part": part, "n_parts": len(sides)}
+            side_index = np.searchsorted(sides, one.patch_px)
+            where = {"grid": self.pool.grid, "side_index": side_index, "n_sides": len(sides)}
             image = pool_image(Z[own], one.centres_px, STANDARD_PX, **where)
             winner = np.where(image.winner < n_patches, image.winner, image.winner - n_patches)
             is_exact = not len(unconverged_rows(gaps[own], tol))
@@ -108,7 +112,7 @@ class Encoder:
         return pooled
 
     def _add_mirror_images(self, described, view):
-        """Return the `DescribedPatches` of an image, followed by their mirror images if its view has them."""
+        """Return the `DescribedPatches` of an image, with mirror images if the options mirror its view."""
         if view not in self.pool.mirror:
             return described
         mirrored_px = (STANDARD_PX[0], 0) + described.centres_px * (-1, 1)
@@ -119,14 +123,17 @@ class Encoder:
         )
 
     def encode(self, grey, view=""):
-        """Return the `PooledFeatures` of an image from its grey levels."""
+        """Return the `PooledFeatures` of an image.
+
+        grey : float array of shape STANDARD_PX, grey levels from 0 to 255; view : str, such as "lateral"
+        """
         return self.encode_patches(self.describe(grey), view)
 
 
 def batch_images(described_and_views):
-    """Yield lists of images, each with enough patches for one call of a coder, for `Encoder.encode_all`.
+    """Divide images into lists with enough patches for one call of `Encoder.encode_all`, and yield the lists.
 
-    described_and_views : iterable of (DescribedPatches, view)
+    described_and_views : iterable of (DescribedPatches, view) of each image
     """
     batch: list = []
     for one in described_and_views:
@@ -148,8 +155,9 @@ class PatchTransform:
     name : str, the name of the step
     function : function (DescribedPatches, options=...) that returns the changed DescribedPatches
     options : options of the step
-    changes : tuple of what it may change: VALUES (of descriptors), POSITIONS (centres and sides), PATCHES (it
-        leaves some out, and keeps the order of the others)
+    changes : tuple of what the function may change
+        VALUES are descriptors, POSITIONS are centres and sides. With PATCHES the function may leave out
+        patches, but must keep the order of the others.
     """
 
     name: str
@@ -158,7 +166,7 @@ class PatchTransform:
     changes: tuple
 
     def __call__(self, described):
-        """Return the changed `DescribedPatches` of one image. The function may overwrite those that it gets.
+        """Apply the function to a copy of the `DescribedPatches` of one image, and return its checked result.
 
         Raises
         ------
@@ -166,13 +174,16 @@ class PatchTransform:
             If the function changed more than it may, or its result cannot be pooled.
         """
         changed = self.function(deepcopy(described), options=self.options)
-        if fault := self._describe_fault(described, changed):
+        if fault := self._result_fault(described, changed):
             fix = f"correct its function, or what the step {self.name} says that it changes: CONTRIBUTING.md"
             raise FlyannotError(f"the step {self.name} returned {fault}", fix=fix)
         return replace(changed, n_candidates=described.n_candidates)
 
-    def _describe_fault(self, before, after):
-        """Return in words what is wrong with the result of the function, or ""."""
+    def _result_fault(self, before, after):
+        """Return in words what is wrong with the result of the function, or "" if nothing is.
+
+        before, after : DescribedPatches of one image, and the result of the function
+        """
         if not isinstance(after, DescribedPatches):
             return f"{type(after).__name__}, not DescribedPatches"
         for name in ("patch_px", "centres_px", "descriptors"):
@@ -186,7 +197,7 @@ class PatchTransform:
         if not ((after.centres_px >= 0) & (after.centres_px < STANDARD_PX)).all():
             return "a centre outside the picture"
         places = [np.column_stack([one.centres_px, one.patch_px]).tolist() for one in (before, after)]
-        kept = _find_in_order(*places)
+        kept = _match_in_order(*places)
         if POSITIONS not in self.changes and kept is None:
             return "patches at other places, or in another order"
         if VALUES not in self.changes and kept is not None and (was[kept] != now).any():
@@ -194,15 +205,18 @@ class PatchTransform:
         return ""
 
 
-def _find_in_order(items, wanted):
-    """Return the numbers of wanted items in a list, which must have them in this order; None otherwise."""
+def _match_in_order(items, wanted):
+    """Return the index of each wanted item in a list, or None if the list lacks one in this order.
+
+    items, wanted : lists
+    """
     rest = enumerate(items)
     numbers = [next((number for number, item in rest if item == one), None) for one in wanted]
     return None if None in numbers else numbers
 
 
 def inexact_warnings(pooled):
-    """Return a list with the QualityWarning of an image whose codes missed their tolerance; [] if none did.
+    """Return [QualityWarning] for an image whose sparse codes missed their tolerance; otherwise [].
 
     pooled : PooledFeatures of the image
     """

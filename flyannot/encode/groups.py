@@ -9,10 +9,10 @@ _ROWS = 256  # rows that are scaled at once
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of one stage range, sorted by name. A group is all images of one gene in it.
+    """The groups of one stage range, sorted by name. A group has all images of one gene in the stage range.
 
     name, gene, fbgn : lists, one str for each group
-    rows : list with an int array for each group, the numbers of its images
+    rows : list with an int array for each group, the indices of its images
     """
 
     name: list
@@ -25,27 +25,27 @@ class Groups:
 
     @property
     def gene_ids(self):
-        """Return an identifier of the gene of each group.
+        """Return an identifier of the gene of each group: its FlyBase number, or else its symbol.
 
-        It is the FlyBase number, otherwise the symbol, otherwise (gene unknown) the name of the group.
+        If neither is known, the identifier is the name of the group.
         """
         return [fbgn or gene or name for fbgn, gene, name in zip(self.fbgn, self.gene, self.name)]
 
     @property
     def group_numbers(self):
-        """Return the number of the group of every image, int32 (n_images,)."""
+        """Return the index of the group of every image, int32 array (n_images,)."""
         groups = np.empty(sum(map(len, self.rows)), np.int32)
         for g, rows in enumerate(self.rows):
             groups[rows] = g
         return groups
 
     def find(self, name):
-        """Return the numbers of the groups with a name, or whose gene has this symbol or FlyBase number."""
+        """Return the indices of the groups with a name, or whose gene has this symbol or FlyBase number."""
         every = enumerate(zip(self.name, self.gene, self.fbgn))
         return [g for g, names in every if name and name in names]
 
     def subset(self, chosen):
-        """Return the groups with the given numbers, in this order; the numbers of images do not change."""
+        """Return Groups with some groups, given by their indices; the indices of images do not change."""
         columns = vars(self).values()
         return Groups(*([column[g] for g in chosen] for column in columns))
 
@@ -53,7 +53,7 @@ class Groups:
 def group_images(columns):
     """Divide the images of a stage range into Groups.
 
-    columns : dict of lists, the columns of the images, with group, gene and fbgn
+    columns : dict from "group", "gene" and "fbgn" to a list with the text of each image
     """
     names = np.array(columns["group"])
     name, first, group_of_image = np.unique(names, return_index=True, return_inverse=True)
@@ -63,18 +63,20 @@ def group_images(columns):
 
 
 def image_gene_ids(columns):
-    """Return an identifier of the gene of each image; the parameter is as in `group_images`."""
+    """Return an identifier of the gene of each image, as `Groups.gene_ids`.
+
+    columns : dict from "group", "gene" and "fbgn" to a list with the text of each image
+    """
     groups = group_images(columns)
     return np.array(groups.gene_ids)[groups.group_numbers].tolist()
 
 
 def pool_groups(blocks, groups, scheme="group"):
-    """Combine the features of images to features of groups, as the images are read.
+    """Pool the feature vectors of images to one vector for each group, while the images are read.
 
     Parameters
     ----------
-    blocks : iterable of (number of the first image, array (n_images, n_features)), such as [(0, X)] for all
-        images
+    blocks : iterable of (index of the first image, array (n_images, n_features)), such as [(0, X)]
     groups : Groups
     scheme : "group" for the largest of each feature over the images of a group, or "mean"
 
@@ -105,10 +107,10 @@ def pool_groups(blocks, groups, scheme="group"):
 
 
 def training_rows(blocks, groups, options):
-    """Return the feature vectors of groups, (n_groups, n_features), pooled and normalised.
+    """Return the feature vectors of groups with which a classifier is trained, array (n_groups, n_features).
 
-    blocks : features of the images, as `pool_groups` takes them; groups : Groups; options : with the
-    `scheme` and the `normalisation` of the classifier
+    blocks : feature vectors of images, as `pool_groups` takes them; groups : Groups
+    options : options of the classifier, with the `scheme` of pooling and the `normalisation` of vectors
     """
     X = pool_groups(blocks, groups, options.scheme)
     for start in range(0, len(X), _ROWS):
@@ -118,7 +120,7 @@ def training_rows(blocks, groups, options):
 
 
 def unit_rows(X):
-    """Return the rows of X, scaled to length 1, as float32; rows of zeros stay zeros.
+    """Scale the rows of a matrix X to length 1, and return them as float32; rows of zeros stay zeros.
 
     Blocks of rows are converted to float64, so that lengths are accurate and memory is small.
     """

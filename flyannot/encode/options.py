@@ -1,4 +1,4 @@
-"""Options of pooling, and the cells over which an image is pooled.
+"""Options of coding and pooling, and the grids of cells over which the codes of an image are pooled.
 
 A grid is (rows, columns).  A pyramid is a tuple of grids, and one grid is a pyramid of one.  Patches of
 different sizes are pooled separately.  The cells of a feature vector are ordered by level, then by size of
@@ -20,7 +20,7 @@ class GridType(OptionType):
     words = "rows x columns, such as 2x4 or 1x1+2x4"
 
     def parse(self, value):
-        """Return a tuple of (rows, columns)."""
+        """Parse text such as "1x1+2x4", or a list of pairs, to a tuple of grids (rows, columns)."""
         levels: Any
         if isinstance(value, str):
             texts = value.lower().split("+")
@@ -35,11 +35,11 @@ class GridType(OptionType):
         return tuple(map(tuple, levels))
 
     def to_json(self, value):
-        """Return a list of lists."""
+        """Convert grids to a list of lists, such as [[1, 1], [2, 4]]."""
         return [list(level) for level in value]
 
     def to_text(self, value):
-        """Return the grids as on the command line."""
+        """Format grids as they are written on the command line, such as "1x1+2x4"."""
         return "+".join(f"{rows}x{columns}" for rows, columns in value)
 
 

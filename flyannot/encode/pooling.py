@@ -1,4 +1,4 @@
-"""Max pooling: one feature vector per image, the largest |z| of every atom in every cell.
+"""Max pooling: one feature vector per image, with the largest |z| of the codes z of every atom in every cell.
 
 A grid, or every grid of a pyramid, divides the image into cells.  In each cell the codes of the patches are
 pooled by maximum, separately for each size of patches.  Cells are ordered as in `options`,
@@ -21,7 +21,7 @@ NO_PATCH = -1
 
 @dataclass(frozen=True)
 class PooledFeatures:
-    """The features of one image, and the patches that gave them.
+    """The feature vector of one image, and the number of the patch from which each feature comes.
 
     features : float32 array (n_cells * n_atoms,)
     winner : int32 array (n_cells * n_atoms,), the number of the winning patch, NO_PATCH if no patch uses the
@@ -34,19 +34,19 @@ class PooledFeatures:
     is_exact: bool = True
 
 
-def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
-    """Pool the codes of the patches of one image by maximum.
+def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), side_index=0, n_sides=1):
+    """Pool the sparse codes of the patches of one image by maximum, and return the feature vector.
 
     Parameters
     ----------
-    Z : CSR matrix (n_patches, n_atoms)
+    Z : CSR matrix (n_patches, n_atoms), the codes
     centres_px : float array (n_patches, 2)
         Patch centres (row, column), in pixels from the top left corner.
     size_px : (height, width) of the image, in pixels
     grid : tuple of (n_rows, n_columns) of cells; ((1, 1),) pools the whole image
-    part : int array (n_patches,) below n_parts, the index of the size of each patch
+    side_index : int array (n_patches,), from 0 to n_sides - 1, for the size of each patch
         Patches of different sizes are pooled separately.
-    n_parts : int, number of sizes
+    n_sides : int, number of sizes of patches
 
     Returns
     -------
@@ -59,7 +59,7 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
     """
     levels = []
     for rows, columns in grid:
-        n_cells = n_parts * rows * columns
+        n_cells = n_sides * rows * columns
         place = np.floor(np.asarray(centres_px) / size_px * (rows, columns))
         is_inside = ((place >= 0) & (place < (rows, columns))).all(axis=1)
         if not is_inside.all():
@@ -68,7 +68,7 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
             fix = "make the descriptors again; a step that moves patches must keep them in the image"
             raise DataError(what, fix=fix)
         place = place.astype(np.int64)
-        cell = place[:, 0] * columns + place[:, 1] + part * (rows * columns)
+        cell = place[:, 0] * columns + place[:, 1] + side_index * (rows * columns)
         features = np.zeros(n_cells * Z.shape[1], np.float32)
         winner = np.full(len(features), NO_PATCH, np.int32)
         _pool_max(Z.data, Z.indices, Z.indptr, cell, Z.shape[1], features, winner)
@@ -79,14 +79,14 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
 
 @compiled
 def _pool_max(data, indices, indptr, cell, n_atoms, features, winner):
-    """Pool codes by maximum, patch after patch; of equal values the earlier patch wins.
+    """Find the largest |z| of every atom in every cell, patch after patch; of equal values the earlier wins.
 
     Parameters
     ----------
     data, indices, indptr : arrays of the CSR matrix of codes
     cell : int array (n_patches,), the cell of each patch
     n_atoms : int
-    features, winner : arrays (n_cells * n_atoms,), filled
+    features, winner : arrays (n_cells * n_atoms,), filled with the largest |z| and the number of its patch
     """
     for i in range(len(indptr) - 1):
         for at in range(indptr[i], indptr[i + 1]):

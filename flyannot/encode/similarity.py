@@ -1,4 +1,4 @@
-"""Similarity: the cosine of feature vectors, less what the embryos of a stage range have in common.
+"""Similarity of images: the cosine of their feature vectors, after subtracting the mean of a stage range.
 
 The vector of every image is scaled to length 1.  The mean of these vectors is subtracted, in which every
 group has the same weight.  The rest is scaled to length 1 again.  The similarity of two images is the inner
@@ -30,7 +30,7 @@ _NO_VARIANCE = 1e-6  # relative to the largest variance; a smaller one is a roun
 
 @dataclass(frozen=True)
 class ImageIndex:
-    """The images of one stage range as coordinates along a few axes, so that similar ones are found quickly.
+    """The images of one stage range as coordinates along a few axes, for a quick search of similar images.
 
     mean : float32 array (n_features,), which is subtracted from feature vectors
     axes : float32 array (n_axes, n_features), principal axes
@@ -44,13 +44,13 @@ class ImageIndex:
     groups: np.ndarray
 
     def coordinates(self, features):
-        """Return the coordinates of feature vectors along the axes, float32 (n, n_axes), of length 1."""
+        """Return the coordinates of feature vectors along the axes, float32 (n, n_axes), at length 1."""
         with limit_blas_threads():
             return _centre_unit_rows(features, self.mean) @ self.axes.T
 
 
 def build_image_index(blocks, groups):
-    """Build the ImageIndex of one stage range.
+    """Build the ImageIndex of one stage range, in which similar images can be searched.
 
     Parameters
     ----------
@@ -81,9 +81,9 @@ def build_image_index(blocks, groups):
 
 
 def find_most_similar(similarity, n, *, without=()):
-    """Return the indices of the n largest values, in falling order; of equal values the first.
+    """Return the indices of the n largest similarities, in falling order; of equal ones the first.
 
-    similarity : float array; without : indices to leave out
+    similarity : float array (n_images,); without : indices to leave out
     """
     left = np.array(similarity, float)
     left[list(without)] = -np.inf
@@ -102,11 +102,12 @@ def order_farthest_first(directions, begun=()):
     ----------
     directions : float array (n_patterns, n_axes) of rows of length 1, such as the groups of an
         ImageIndex
-    begun : numbers of patterns that come before all others; without any, the most typical pattern is first
+    begun : indices of patterns that come before all others
+        Without any, the most typical pattern is first.
 
     Returns
     -------
-    order : list of (number, distance) of the others
+    order : list of (index, distance) of the other patterns
         The distance is 1 - cosine to the nearest pattern before, from 0 to 2, and never rises. It is 2 for
         the first pattern of all.
 
@@ -131,12 +132,15 @@ def order_farthest_first(directions, begun=()):
 
 
 def _centre_unit_rows(features, mean):
-    """Return feature vectors scaled to length 1, minus the mean, scaled to length 1 again."""
+    """Scale feature vectors to length 1, subtract the mean of a stage range, and scale them to 1 again."""
     return unit_rows(unit_rows(features) - mean)
 
 
 def _principal_axes(rows):
-    """Return the axes of the largest variance, at most N_AXES, from the inner products of rows or columns."""
+    """Return the axes along which rows vary most, at most N_AXES, as an array (n_axes, n_features).
+
+    rows : float array (n, n_features), from whose inner products the axes are computed
+    """
     is_wide = rows.shape[1] >= len(rows)
     values, vectors = np.linalg.eigh((rows @ rows.T if is_wide else rows.T @ rows).astype(np.float64))
     kept = np.flatnonzero(values > _NO_VARIANCE * max(values[-1], 1e-12))[::-1][:N_AXES]
@@ -147,7 +151,7 @@ def _principal_axes(rows):
 
 
 def map_patterns(directions):
-    """Place patterns on a plane by t-SNE, in which a random sample of all patterns repels each pattern.
+    """Place patterns on a plane by t-SNE, so that similar patterns lie side by side.
 
     Parameters
     ----------
@@ -156,7 +160,7 @@ def map_patterns(directions):
     Returns
     -------
     places : float array (n_patterns, 2) from 0 to 1, the longer side of the cloud first
-        The same directions give the same bits.
+        A random sample of all patterns repels each pattern, but the same directions give the same bits.
 
     Source
     ------
@@ -189,11 +193,11 @@ def map_patterns(directions):
 
 
 def _weigh_nearest(directions):
-    """Find the nearest patterns of each pattern, at most _N_PULLING, and their weights for `map_patterns`.
+    """Find the nearest patterns of each pattern, at most _N_PULLING, which attract it in t-SNE.
 
     Returns
     -------
-    nearest : int array (n_patterns, n)
+    nearest : int array (n_patterns, n), their indices
     weights : float32 array (n_patterns, n, 1), larger for nearer patterns; the sum for a pattern is 1/2
     """
     n = min(_N_PULLING, len(directions) - 1)

@@ -69,7 +69,7 @@ def test_a_group_pools_its_images_as_if_they_were_one(coded):
 def test_patches_of_each_part_are_pooled_as_if_alone(coded):
     """Check that the parts of one grid follow one another, and the parts of the next grid come after them."""
     (Z, centres_px), part, grids = coded, np.arange(60) % 3, ((1, 2), (2, 2))
-    pooled = pool_image(Z, centres_px, SIZE, grid=grids, part=part, n_parts=3)
+    pooled = pool_image(Z, centres_px, SIZE, grid=grids, side_index=part, n_sides=3)
     of_parts = [(Z[part == p], centres_px[part == p], SIZE) for p in range(3)]
     alone = [pool_image(*of_part, grid=(grid,)) for grid in grids for of_part in of_parts]
     np.testing.assert_array_equal(pooled.features, np.concatenate([one.features for one in alone]))
