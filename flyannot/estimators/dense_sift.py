@@ -116,9 +116,9 @@ def _require_images(X):
 
 
 def _grey_levels(image):
-    """Return an image as the matrix of grey levels from which descriptors are computed.
+    """Return the grey levels of an image as the matrix from which descriptors are computed.
 
-    `image` is such a matrix, or the path of a picture, which is read.
+    image : matrix of grey levels, or the path of a picture, which is read
     """
     if isinstance(image, str | os.PathLike):
         return read_grey(image)

@@ -145,14 +145,14 @@ class DictionaryLearning(BaseSparseCoder):
         X : array-like or sparse matrix (n_samples, n_features), or ImagePatches of descriptors
         """
         X, _ = validate_estimator_input(self, X, reset=True, **self._input_options())
-        rng = _generator(self.random_state)
+        rng = _make_generator(self.random_state)
         self._sample_scale = sample_scale(X)
         X = DenseRows(X, self._sample_scale)
         self.trace_ = []
         if self.data_parallel is not None:
             D, state = self._learn_data_parallel(X, rng)
         else:
-            learner = self._learner(len(X), self._initial_atoms(X, rng))
+            learner = self._make_learner(len(X), self._initial_atoms(X, rng))
             for record in fit.learn_dictionary(X, learner, n_epochs=self._n_epochs(), rng=rng):
                 if self._add_record(record) or fit.has_small_gain(self.trace_, self.objective_tol):
                     break
@@ -178,11 +178,11 @@ class DictionaryLearning(BaseSparseCoder):
             n_parts=self.data_parallel,
             n_epochs=self._n_epochs(),
             lam=self._alpha(X.shape[1]) / self._sample_scale,
-            options=self._options(),
+            options=self._learner_options(),
             key=tuple(rng.integers(2**63, size=2).tolist()),
             tol=self.objective_tol,
             longest=max(UNIT, min(LONGEST, _PART_BYTES // (X.shape[1] * X.dtype.itemsize))),
-            positive=self._positive(),
+            positive=self._sign_constraints(),
         )
         D, held = draw_initial_state(X, self._n_atoms(X), plan)
         if self.dict_init is not None:
@@ -193,7 +193,7 @@ class DictionaryLearning(BaseSparseCoder):
                 is_new = len(progress.records) > len(self.trace_)
                 if is_new and self._add_record(progress.records[-1]):
                     break
-        learner = self._learner(0, progress.atoms.D)
+        learner = self._make_learner(0, progress.atoms.D)
         learner.start_from(progress.atoms)
         return progress.atoms.D, learner.state()
 
@@ -202,9 +202,9 @@ class DictionaryLearning(BaseSparseCoder):
         record = fit.unscaled_record(record, self._sample_scale)
         self.trace_.append(record)
         self.gap_ = record.gap
-        return self._call_back(record)
+        return self._report(record)
 
-    def _call_back(self, record):
+    def _report(self, record):
         """Log an `EpochRecord` if `verbose`, pass it to the callback, and return whether to stop learning."""
         if self.verbose:
             log_or_print(
@@ -233,11 +233,11 @@ class DictionaryLearning(BaseSparseCoder):
         if is_first:
             self._sample_scale = sample_scale(X)
         X = DenseRows(X, self._sample_scale)
-        rng = _generator(self.random_state) if is_first else self._rng
+        rng = _make_generator(self.random_state) if is_first else self._rng
         D = self._initial_atoms(X, rng) if is_first else self.components_.astype(X.dtype)
-        learner = self._learner(len(X), D)
+        learner = self._make_learner(len(X), D)
         if not is_first:
-            if self._learned_by != (self.learner, self._options()):
+            if self._learned_by != (self.learner, self._learner_options()):
                 fault = "partial_fit cannot continue: learner or learner_params changed"
                 raise InputError(fault, fix="set them back, or begin again with fit")
             fit.restore_without_codes(learner, self._state)
@@ -250,17 +250,17 @@ class DictionaryLearning(BaseSparseCoder):
             seconds = time.perf_counter() - begun
             evaluated = np.arange(min(len(X), fit.EVALUATED_SAMPLES))
             record = fit.evaluate_epoch(X, evaluated, learner, self.n_iter_, seconds)
-            self._call_back(fit.unscaled_record(record, self._sample_scale))
+            self._report(fit.unscaled_record(record, self._sample_scale))
         return self
 
     def _store_result(self, D, state, rng, *, n_iter):
-        """Store the learned dictionary, and what `partial_fit` needs to continue from it.
+        """Store the learned dictionary, and the state from which `partial_fit` continues.
 
         Parameters
         ----------
         D : array (n_components, n_features)
         state : dict of arrays
-            The `state` of the learner, whose codes are dropped.
+            The `state` of the learner; its codes are not stored.
         rng : Generator for later calls
         n_iter : int
             Epochs so far, or calls of `partial_fit`.
@@ -270,13 +270,14 @@ class DictionaryLearning(BaseSparseCoder):
         self
         """
         self._state = {name: array for name, array in state.items() if not name.startswith("code_")}
-        self._learned_by = self.learner, self._options()
+        self._learned_by = self.learner, self._learner_options()
         self._rng = rng
         self.components_ = np.array(D)
         self.n_iter_ = n_iter
         return self
 
     def _n_atoms(self, X):
+        """Return the number of atoms to learn; raise InputError if `n_components` is not a usable number."""
         n = X.shape[1] if self.n_components is None else self.n_components
         if isinstance(n, int | np.integer) and not isinstance(n, bool) and n > 0:
             needed = 4 * int(n) * X.shape[1] * X.dtype.itemsize  # the dictionary and copies of it
@@ -285,25 +286,26 @@ class DictionaryLearning(BaseSparseCoder):
         fix = f"give the learner by learner={n!r}" if n in LEARNERS else "choose a whole number, 1 or more"
         raise InputError(f"n_components = {n!r} is not a number of atoms", fix=fix)
 
-    def _learner(self, n_samples, D):
+    def _make_learner(self, n_samples, D):
         """Create the learner for a number of samples, with the initial atoms D (n_components, n_features)."""
-        options = dict(vars(self._options()))
-        positive = self._positive()
+        options = dict(vars(self._learner_options()))
+        positive = self._sign_constraints()
         if any(positive):
             options["positive"] = positive
         lam = self._alpha(D.shape[1]) / self._sample_scale
         return LEARNERS[self.learner](D, n_samples, lam=lam, **options)
 
-    def _options(self):
+    def _learner_options(self):
+        """Return the learner's options, an instance of its class `Options`, from `learner_params`."""
         params = {} if self.learner_params is None else self.learner_params
         if not isinstance(params, Mapping):
             raise InputError(f"learner_params is {params!r}, and must be a dict", fix="give a dict, or None")
         return LEARNERS[self.learner].Options.from_table(params, f"learner {self.learner}", spelled=str)
 
     def _n_epochs(self):
-        return self.max_iter or LEARNERS[self.learner].default_n_epochs(self._options())
+        return self.max_iter or LEARNERS[self.learner].default_n_epochs(self._learner_options())
 
-    def _positive(self):
+    def _sign_constraints(self):
         positive = PositiveConstraints(bool(self.positive_code), bool(self.positive_dict))
         if any(positive):
             require_ability(self.learner, "takes_positive", "exclude negative values")
@@ -338,7 +340,7 @@ class DictionaryLearning(BaseSparseCoder):
         return LEARNERS[self.learner].takes_missing_values
 
 
-def _generator(random_state):
+def _make_generator(random_state):
     """Return a numpy Generator for any `random_state` that scikit-learn accepts, or for a Generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state

@@ -64,7 +64,7 @@ class ImagePatches:
         return replace(self, rows=rows)
 
     def of_image(self, i: int) -> tuple[Any, NDArray[Any], tuple[int, ...]]:
-        """Return the patches of image i: their rows, their centres in pixels, and its (height, width)."""
+        """Return the rows and the centres of the patches of image i, and its (height, width), in pixels."""
         rows = slice(self.first[i], self.first[i + 1])
         return self.rows[rows], self.centres_px[rows], tuple(self.sizes_px[i].tolist())
 
@@ -84,9 +84,9 @@ _FLAGS = ("positive_code", "positive_dict", "sparse_output")
 
 
 def _validate_parameters(estimator):
-    """Raise InputError unless every number, flag and callback of an estimator has its type and range.
+    """Raise InputError unless each number, flag and callback of an estimator has the right type and range.
 
-    A number may be None, which stands for the program's choice.
+    A number may be None, so that the program chooses it.
     """
     parameters = estimator.get_params(deep=False)
     for name, value in parameters.items():
@@ -105,7 +105,7 @@ def _validate_parameters(estimator):
 
 
 class DenseRows:
-    """The rows of a matrix, read as dense arrays by an index, so that no whole copy of the matrix is made.
+    """A view of a matrix that reads its rows as dense arrays, so that the matrix is never copied whole.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class DenseRows:
         return X if self._scale == 1 else X / self._scale
 
     def blocks(self):
-        """Yield (rows, array) for consecutive slices of the rows."""
+        """Yield (slice of rows, dense array of these rows) for consecutive blocks of the matrix."""
         length = max(1, _BLOCK_BYTES // (self.shape[1] * self.dtype.itemsize))
         for start in range(0, len(self), length):
             rows = slice(start, min(len(self), start + length))
@@ -137,7 +137,7 @@ class DenseRows:
 
 
 def validate_estimator_input(estimator, X, *, reset, **options):
-    """Validate the parameters of an estimator and the samples that it is given, as scikit-learn does.
+    """Validate the parameters of an estimator and the samples X that a user gave it.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ from flyannot.sparse.objective import objective
 
 
 class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """The base class of `SparseCoder` and `DictionaryLearning`: sparse coding over the rows of `_atoms()`.
+    """The base class of estimators that compute sparse codes over a dictionary, which `_atoms` returns.
 
     Subclasses define `_atoms`, and the parameters alpha, coder, tol, positive_code, sparse_output and
     n_jobs.
@@ -97,7 +97,7 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return -float(values[~np.isnan(values)].mean())
 
     def _encode(self, X, D):
-        """Compute the codes of the samples X over the dictionary D, and warn if some miss `tol`.
+        """Compute the sparse codes of the samples X over the dictionary D, and warn if some miss `tol`.
 
         The result is a CSR matrix (n_samples, n_components).
         """
@@ -111,7 +111,10 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return blocks[0].Z if len(blocks) == 1 else sp.vstack([Z for Z, _ in blocks], format="csr")
 
     def _block_coder(self, D, alpha):
-        """Return the function that computes `Codes` over the atoms D from samples (an array)."""
+        """Return a function that computes the `Codes` of a block of samples over the dictionary D.
+
+        D : array (n_components, n_features); alpha : float, weight of the L1 norm
+        """
         if self.positive_code and self.coder != "cd":
             fault = f"the coder {self.coder} cannot exclude negative codes"
             raise InputError(fault, fix='choose coder="cd"')
@@ -128,7 +131,7 @@ class BaseSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return False
 
     def _input_options(self):
-        """Return the arguments by which `validate_estimator_input` allows CSR, and NaN if it may be."""
+        """Return the arguments of `validate_estimator_input` that allow CSR, and NaN if it is supported."""
         is_finite = "allow-nan" if self._takes_missing_values() else True
         return {"accept_sparse": "csr", "ensure_all_finite": is_finite}
 
@@ -211,7 +214,7 @@ class SparseCoder(BaseSparseCoder):
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], stage_range: str | None = None, **options: Any) -> Self:
-        """Load a dictionary that `flyannot learn-dict` wrote, as a coder.
+        """Make a SparseCoder with a dictionary from a file that `flyannot learn-dict` wrote.
 
         Parameters
         ----------
@@ -266,9 +269,9 @@ class SparseCoder(BaseSparseCoder):
 
 
 def validate_atoms(D):
-    """Return a dictionary given by a user as a float32 or float64 array (n_components, n_features).
+    """Check a dictionary D that a user gave, and return it as a float array (n_components, n_features).
 
-    Raises InputError unless D is a matrix of finite real numbers.
+    The type is float32 or float64. Raises InputError unless D is a matrix of finite real numbers.
     """
     D = np.asarray(D)
     if D.ndim != 2 or D.dtype.kind not in "fiu" or not D.size or not np.isfinite(D).all():
