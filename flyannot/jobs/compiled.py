@@ -40,11 +40,13 @@ _one_at_a_time = RLock()  # for threads that create a dispatcher or record check
 
 
 def private_folder(path):
-    """Create a folder, unless it exists, and return its path without links; None if it is not private.
+    """Create a folder, unless it exists, and return its Path without links; None if it is not private.
 
     A folder is private if only this user may enter it, and nobody else except root can replace it. So no
     parent folder belongs to another user. Others may write in a parent folder only if they cannot rename
     files of this user there, as in /tmp.
+
+    path : Path of the folder
     """
     try:
         for folder in (*reversed(path.absolute().parents), path):
@@ -54,7 +56,7 @@ def private_folder(path):
             states = [os.lstat(folder) for folder in (path, *path.parents)]
             if states[0].st_uid != os.getuid() or states[0].st_mode & (stat.S_IRWXG | stat.S_IRWXO):
                 return None
-            if not all(map(_keeps_names, states)):
+            if not all(map(_is_rename_safe, states)):
                 return None
         with tempfile.TemporaryFile(dir=path):
             return path
@@ -62,8 +64,8 @@ def private_folder(path):
         return None
 
 
-def _keeps_names(state):
-    """Return True if only this user and root can rename this user's files in a folder.
+def _is_rename_safe(state):
+    """Return True if nobody except this user and root can rename this user's files in a folder.
 
     state : the result of os.stat for the folder
     """
@@ -72,7 +74,7 @@ def _keeps_names(state):
 
 
 def cache_folder():
-    """Return the private folder for compiled kernels; None if there is none, and nothing is kept on disk.
+    """Return the private folder in which compiled kernels are kept; None if there is no private folder.
 
     It lies below FLYANNOT_CACHE, otherwise in the user's cache. If that is not private, it lies in the
     temporary folder. Files there are run as code.
@@ -99,9 +101,9 @@ def _source_digest():
 
 @lru_cache(maxsize=1)
 def _folder_for_this_code():
-    """Return the folder for kernels of this source code and these settings of numba.
+    """Return the folder for kernels compiled from these sources, with this numba and these settings of numba.
 
-    It is None if there is no private folder. Neither threads nor numba's own folder change machine code.
+    It is None if there is no private folder. The number of threads and numba's own cache folder do not count.
     """
     import llvmlite
     import numba
@@ -123,7 +125,7 @@ def _folder_for_this_code():
 
 
 def processor_features():
-    """Return (target triple, set of features) of the processor that numba compiles for, such as "avx2"."""
+    """Return the processor for which numba compiles, as (target triple, set of features such as "avx2")."""
     import llvmlite.binding as llvm
     from numba import config
 
@@ -136,9 +138,9 @@ def processor_features():
 
 
 class LazyFunction:
-    """A function that kernels call, which numba gets to know only when such a kernel is compiled.
+    """A function that compiled kernels call, which is given to numba only when such a kernel is compiled.
 
-    function : Python function; make : function that makes numba's object of it
+    function : Python function; make : function that converts it to an object that numba can call
     """
 
     def __init__(self, function, make):
@@ -148,7 +150,7 @@ class LazyFunction:
 
     @cached_property
     def for_numba(self):
-        """The object of numba for this function, which is made at the first use."""
+        """The object by which numba calls this function; it is made at the first use."""
         return self._make(self.py_func)
 
 
@@ -170,13 +172,13 @@ class Kernel(LazyFunction):
 
     def __call__(self, *args):
         if self._dispatcher is not None:
-            return self._call(args)
+            return self._run(args)
         with _pause_collection():
-            self._start()
-            return self._call(args)
+            self._create_dispatcher()
+            return self._run(args)
 
-    def _call(self, args):
-        """Call numba's dispatcher; if the cache cannot be written, continue without it."""
+    def _run(self, args):
+        """Run the compiled code for some arguments; if numba cannot write its cache, continue without it."""
         dispatcher = self._dispatcher
         try:
             result = dispatcher(*args)
@@ -186,11 +188,11 @@ class Kernel(LazyFunction):
             self._dispatcher = dispatcher = _njit(self.py_func, **self._options)
             result = dispatcher(*args)
         if len(dispatcher.overloads) != self._n_recorded:
-            self._record(len(dispatcher.overloads))
+            self._write_checksums(len(dispatcher.overloads))
         return result
 
-    def _start(self):
-        """Create numba's dispatcher at the first call, with a cache folder of its own if that is private."""
+    def _create_dispatcher(self):
+        """Create numba's dispatcher of this kernel, with a private folder for machine code if possible."""
         with _one_at_a_time:
             if self._dispatcher is None:
                 _require_compiler()
@@ -200,12 +202,12 @@ class Kernel(LazyFunction):
                     report_compilation()
                 self._dispatcher = _njit(self.py_func, self._folder, **self._options)
 
-    def _record(self, n_overloads):
-        """Record the checksums of the files in the cache, after numba has compiled code for new types.
+    def _write_checksums(self, n_overloads):
+        """Write the checksums of the kernel's files in the cache, after numba compiled code for new types.
 
-        Code without checksums counts as damage.
+        Files without checksums are treated as damaged.
 
-        n_overloads : the number of combinations of types so far
+        n_overloads : int, number of combinations of types so far
         """
         with _one_at_a_time:
             self._n_recorded = n_overloads
@@ -253,16 +255,19 @@ def _require_compiler():
 
 
 def _callable_by_kernels(function, **options):
-    """Return a function that numba compiles into the kernels that call it."""
+    """Return a function in the form in which numba compiles it into the kernels that call it.
+
+    options : keyword arguments for numba
+    """
     from numba import extending
 
     return extending.register_jitable(nogil=True, **options)(_replace_lazy_functions(function))
 
 
 def _replace_lazy_functions(function):
-    """Return a copy of a function that numba can compile.
+    """Return a copy of a function in which each LazyFunction that it calls is replaced by its numba object.
 
-    In its globals and closure, each LazyFunction that it calls is replaced by `LazyFunction.for_numba`.
+    These functions are found in its globals and its closure.
     """
     names = dict(function.__globals__)
     for name in names.keys() & {*function.__code__.co_names}:
@@ -277,7 +282,10 @@ def _replace_lazy_functions(function):
 
 
 def _njit(function, folder=None, **options):
-    """Return numba's dispatcher of a function, which keeps machine code in the folder, if one is given."""
+    """Compile a function lazily with `numba.njit`, and return numba's dispatcher.
+
+    folder : Path in which machine code is kept, or None; options : keyword arguments for numba
+    """
     import numba
 
     resolved = _replace_lazy_functions(function)
@@ -296,7 +304,7 @@ def _njit(function, folder=None, **options):
 
 @contextmanager
 def _pause_collection():
-    """Pause garbage collection: importing numba creates many objects, and nearly all of them stay."""
+    """Pause garbage collection in a `with` block, since numba's import creates many objects that stay."""
     is_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -310,16 +318,16 @@ def _pause_collection():
 
 
 def _checksums(folder):
-    """Return {name: SHA-256} of the files that numba keeps in a folder."""
+    """Return the SHA-256 digests of the files of machine code in a folder, a dict from name to digest."""
     files = sorted(folder.rglob("*.nb[ic]"))
     digests = (hashlib.sha256(path.read_bytes()).hexdigest() for path in files)
     return {path.relative_to(folder).as_posix(): digest for path, digest in zip(files, digests)}
 
 
 def _remove_damage(folder):
-    """Remove the files that numba keeps in a folder unless all checksums agree.
+    """Remove all files of machine code from a folder unless all their checksums agree.
 
-    Returns whether any file is kept.
+    Returns True if any file is kept.
     """
     with suppress(OSError):
         found = _checksums(folder)
