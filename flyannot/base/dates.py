@@ -40,15 +40,14 @@ DATE_PATTERNS = (  # not compiled here, for a quick `--help`
 
 
 def parse_spreadsheet_date(text):
-    """Read a date or time as a spreadsheet writes it, such as 06-Apr, 4/6/2023 or 04:06:00.
+    """Parse a date or time as a spreadsheet writes it, such as 06-Apr, 4/6/2023 or 04:06:00.
 
-    Names of months are known in 60 languages; capitals and accents do not count.
+    Names of months are known in 60 languages; capitals and accents do not matter.
 
     Returns
     -------
-    tuple (int, int) or None
-        The two numbers of the date; None if the text is no date. Day and month may be exchanged in a date of
-        numbers only, such as 4/6/2023, so callers sort them.
+    numbers : tuple (int, int), such as (4, 6) for 06-Apr, or None if the text is no date.
+        In a date of numbers only, such as 4/6/2023, day and month may be exchanged, so callers sort them.
     """
     plain = fold(str(text)).replace("_", "-")
     plain = re.sub("^1899-12-3[01] ", "", plain)  # spreadsheets write it before a time that has no day
@@ -82,13 +81,13 @@ def parse_serial_date(plain):
 
 
 def _month_number(word, text, *, is_english=False):
-    """Return the number of a month by its name, or the start of its name; None for another word.
+    """Return the number of a month, from 1, by its name or the start of its name; None for another word.
 
     Parameters
     ----------
-    word : str, from `fold`, with signs
+    word : str, a word of a date in small letters, from `fold`, with its signs
     text : str, the date as it was written; a Roman number must be in capitals
-    is_english : whether the name must be English
+    is_english : bool, True to accept only English names
     """
     letters = "".join(filter(str.isalpha, word))
     if letters.upper() in _ROMAN and letters.upper() in text:
@@ -98,7 +97,10 @@ def _month_number(word, text, *, is_english=False):
 
 @cache
 def _month_numbers(is_english):
-    """Return a dict, name of a month or start of a name -> its number; in all languages, or in English."""
+    """Return a dict from each name of a month, and each start of a name, to the number of the month.
+
+    is_english : bool, True for names in English, False for names in all languages
+    """
     languages = [line.split()[1:] for line in read_word_lines("months.txt")]
     numbers: dict[str, int] = {}
     for months in languages[:1] if is_english else languages:

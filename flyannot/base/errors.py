@@ -88,7 +88,7 @@ def did_you_mean(word, known):
     Parameters
     ----------
     word : str, as the user wrote it
-    known : the valid words
+    known : iterable of str, the valid words
 
     Returns
     -------

@@ -22,7 +22,7 @@ from flyannot.base.errors import InputError, did_you_mean
 
 
 class OptionType:
-    """Base class of the types of option values: it parses, validates and prints a value.
+    """Base class of the types of options, which parse, validate and print the value of an option.
 
     Attributes
     ----------
@@ -310,9 +310,9 @@ class Options:
 
         Parameters
         ----------
-        table : dict, option -> value; the names are spelled as `spelled` does
+        table : dict, name of an option -> value
         where : str, how error messages name the table, such as "[extract]"
-        spelled : function that spells the name of a field; by default `to_kebab_case`
+        spelled : function from the name of a field to its name in the table; by default `to_kebab_case`
 
         Raises
         ------
@@ -385,7 +385,7 @@ def parse_option(entry, value, where):
 
 
 def _field_default(entry):
-    """Return the default value of an option, which is given as its dataclass field."""
+    """Return the default value of an option; entry : dataclasses.Field of the option."""
     return entry.default_factory() if entry.default is MISSING else entry.default
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 class QualityWarning(NamedTuple):
     """A warning about a picture: its kind in words, such as "small", and a detail, such as "60 x 24 px".
 
-    The kind has no ": ", and neither has a ", ".
+    The kind must not contain ": ", and neither may contain ", ".
     """
 
     kind: str
@@ -22,5 +22,5 @@ def format_warnings(warnings):
 
 
 def parse_warnings(text):
-    """Return the tuple of QualityWarnings that `format_warnings` made into a text."""
+    """Parse text from `format_warnings`, and return the tuple of QualityWarnings in it."""
     return tuple(QualityWarning(*one.split(": ", 1)) for one in text.split(", ") if one)

@@ -11,7 +11,7 @@ from flyannot.base.errors import InputError, did_you_mean
 
 
 def import_object(place):
-    """Import and return an object named as "module:attribute".
+    """Import a module, and return one of its attributes, both named as "module:attribute".
 
     An example of `place` is "flyannot.dataset.importers.bdgp:BDGP".
     """

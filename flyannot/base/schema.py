@@ -14,7 +14,7 @@ _OF_TEXT = ChoiceType, TextType
 
 
 def check_schema(value, schema, name="it"):
-    """Check that a JSON value fits a schema.
+    """Check that a JSON value has the fields, types and ranges that a schema asks for.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def parse_stage_range(text):
     InputError
         If the text is no stage range, or has stages of several ranges.
     """
-    plain = _normalise(text)
+    plain = _plain_range(text)
     lie_in = [name] if (name := match_stage_range_name(plain)) else _overlapping_ranges(plain)
     if len(lie_in) == 1:
         return lie_in[0]
@@ -53,10 +53,12 @@ def parse_stage_range(text):
 
 
 def _suggest_stages(text):
-    """Return a sentence with the stages that a text in small letters may mean, such as 5 or 4-6, or "".
+    """Return a sentence that suggests the stages a text may mean, such as ' Did you mean "4-6"?', or "".
 
     All numbers in the text must lie in one stage range, or the first one begins one that is spelled alike.
     They must not be hours.
+
+    text : str, in small letters
     """
     numbers = sorted(set(map(int, re.findall(r"\d{1,4}", text))))
     stages = "-".join(map(str, dict.fromkeys(numbers[:1] + numbers[-1:])))
@@ -75,7 +77,7 @@ def recover_stage_range(text):
     str or None
         BDGP's name of the stage range. None if the text is no date, or its day and month are no stage range.
     """
-    numbers = parse_spreadsheet_date(parse_serial_date(_normalise(text)) or text)
+    numbers = parse_spreadsheet_date(parse_serial_date(_plain_range(text)) or text)
     try:
         return parse_stage_range("-".join(map(str, sorted(numbers)))) if numbers else None
     except InputError:
@@ -90,10 +92,8 @@ def describe_stage_spellings(texts):
     `texts` are valid stage ranges as a user wrote them. Returns "" if all are BDGP's names or 13-17.
     """
     taken = {}
-    plains = {_normalise(text) for text in texts}
-    doubt = (
-        "; if these number the stage ranges, as BDGP's do, write 1-3 for 1, 4-6 for 2, 7-8 for 3 and so on"
-    )
+    plains = {_plain_range(text) for text in texts}
+    doubt = "; if these number the stage ranges, as BDGP's do, write 1-3 for 1, 4-6 for 2, and so on"
     for plain in sorted(plains, key=lambda plain: (len(plain), plain)):
         if not match_stage_range_name(plain):
             taken.setdefault(parse_stage_range(plain), []).append(plain)
@@ -102,7 +102,10 @@ def describe_stage_spellings(texts):
 
 
 def _name_stages(texts):
-    """Return the subject and verb of a sentence on these stages: "stage 5 lies" or "stages 5, 6 lie"."""
+    """Return the beginning of a sentence about stages: "stage 5 lies" or "stages 5, 6 lie".
+
+    texts : list of str, stages or ranges of stages, such as "5" or "5-6"
+    """
     is_one = len(texts) == 1 and texts[0].isdigit()
     return f"stage {texts[0]} lies" if is_one else f"stages {', '.join(texts)} lie"
 
@@ -112,14 +115,14 @@ def match_stage_range_name(text):
 
     A single stage such as 5 returns None. A leading "stage", spaces and any kind of dash are allowed.
     """
-    plain = _normalise(text)
+    plain = _plain_range(text)
     return "13-16" if plain == "13-17" else plain if plain in STAGE_RANGES else None
 
 
-def _normalise(text):
-    """Return a text in lower case, with plain dashes and without spaces or words such as "stage".
+def _plain_range(text):
+    """Return the text of a stage range in a form to compare: "4-6" from "Stages 4 to 6".
 
-    Words such as "to" become dashes.
+    The result has small letters, plain dashes, no spaces and no words such as "stage".
     """
     plain = fold(str(text)).replace("_", "-")
     plain = _WORD.sub(lambda found: RANGE_WORDS.get(found[1], found[0]), plain)
@@ -128,9 +131,9 @@ def _normalise(text):
 
 
 def _overlapping_ranges(plain):
-    """Return the stage ranges that share a stage with a text such as 5 or 5-8.
+    """Return the names of the stage ranges that have a stage in common with a text such as 5 or 5-8.
 
-    `plain` is a text from `_normalise`. The list is empty if it is not a stage, or two with a dash.
+    `plain` is a text from `_plain_range`. The list is empty unless the text is a stage, or two with a dash.
     """
     match = _STAGES.fullmatch(plain)
     if not match:

@@ -110,7 +110,7 @@ def remove_semaphores(prefix):
 
 
 def read_proc(path):
-    """Return the text of a file below /proc or /sys, such as /proc/meminfo; "" if it cannot be read."""
+    """Read the text of a Linux file below /proc or /sys, such as /proc/meminfo; "" if it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError:

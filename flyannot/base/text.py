@@ -30,7 +30,7 @@ _SUBJECTS = {"gene", "protein", "term", "stage", "view", "symbol", "name", "gen"
 
 
 def is_valid_cell(text):
-    """Return whether a text can be a cell of a table.
+    """Return True if a text can be stored as a cell of a table.
 
     A cell must not have control characters or unpaired surrogates.
     """
@@ -38,7 +38,7 @@ def is_valid_cell(text):
 
 
 def fold(text):
-    """Return a text for comparison: small letters without accents, plain dashes, single spaces."""
+    """Return a text in a form to compare: small letters without accents, plain dashes, single spaces."""
     if not text.isascii():
         parts = unicodedata.normalize("NFKD", text.replace("−", "-"))
         kinds = [(part, unicodedata.category(part)) for part in parts]
@@ -48,7 +48,7 @@ def fold(text):
 
 
 def is_error_value(text):
-    """Return whether a text is what a spreadsheet shows for an error, such as #N/A, #NV, #REF! or Err:502."""
+    """Return True if a text is an error that a spreadsheet shows in a cell, such as #N/A, #NV or Err:502."""
     if "#" not in text and ":" not in text:
         return False
     if text == text.upper() and _ERROR_IN_CAPITALS.fullmatch(text):
@@ -58,12 +58,12 @@ def is_error_value(text):
 
 @lru_cache(maxsize=2**14)
 def is_unknown(text, column=""):
-    """Return whether a text of a table stands for nothing: unknown, ?, -, n/a, TRUE or an error value.
+    """Return True if the text of a cell means that a value is not known: unknown, ?, -, n/a, or an error.
 
-    Capitals, accents, brackets and other signs do not count. Short words such as na, nan and unk are genes
+    Capitals, accents, brackets and other signs are ignored. Short words such as na, nan and unk are genes
     if they are in small letters without signs.
 
-    column : name of the column, which matters if it is gene, or if the text is 0
+    column : str, name of the column; the answer for some texts is different in gene and term
     """
     if is_error_value(text):
         return True
@@ -81,13 +81,16 @@ def is_unknown(text, column=""):
 
 @cache
 def _unknown_words():
-    """Return the words that stand for nothing as a frozenset, from `fold` except those in capitals."""
+    """Return the words that mean that a value is not known, as a frozenset.
+
+    Words in capitals count only in capitals; the others are in the form of `fold`.
+    """
     words = "|".join(read_word_lines("unknown.txt")).split("|")
     return frozenset(word if word.isupper() else fold(word) for word in words)
 
 
 def read_word_lines(name):
-    """Return the lines of a list of words in this folder, such as months.txt, without its comments."""
+    """Read the lines of a list of words in the folder of this module, such as months.txt; skip comments."""
     from importlib.resources import files  # on demand, for a quick `--help`
 
     lines = (files("flyannot.base") / name).read_text(encoding="utf-8").splitlines()
@@ -95,15 +98,15 @@ def read_word_lines(name):
 
 
 def is_flybase_number(text):
-    """Return whether a text is one FlyBase number of a gene, as `clean_name` writes it."""
+    """Return True if a text is the FlyBase number of a gene in the form of `clean_name`: FBgn and digits."""
     return text.startswith("FBgn") and text[4:].isdecimal() and text.isascii()
 
 
 def clean_name(text):
-    """Return a name in one spelling: two cells have the same name if this is equal.
+    """Return a name of a gene or term in one spelling, so that two spellings of one name are equal.
 
     HTML's entities, such as &alpha;, and FlyBase's, such as &agr;, are decoded.  Letters and their accents
-    are composed.  Invisible characters, HTML tags such as <i>, and quotation marks around the name go away.
+    are composed.  Invisible characters, HTML tags such as <i>, and quotation marks around it are removed.
     Raised text gets brackets, as FlyBase writes alleles: l(1)sc[1].  Every run of spaces, of any kind,
     becomes one space.  A FlyBase number begins with FBgn, and loses its address and version.  A name that
     no table can hold stays as it was.
@@ -121,7 +124,7 @@ def clean_name(text):
 
 
 def spell_greek(text):
-    """Return a text with the English names of its Greek letters, such as beta for β."""
+    """Return a text with Greek letters replaced by their English names, such as beta for β."""
     if text.isascii():
         return text
     names = [unicodedata.name(c, "").partition(" WITH ")[0] if c.isalpha() else "" for c in text]
@@ -146,7 +149,7 @@ def escape_unprintable(text, *, keep="\n\t"):
 
 
 def escape_file_name(name):
-    r"""Return the name of a file as a table can hold it: bytes that are no UTF-8 become \xe9 and the like."""
+    r"""Return a file's name in a form that a table can store: bytes that are no UTF-8 become \xe9, say."""
     name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return escape_unprintable(name, keep="")
 

@@ -21,7 +21,7 @@ _ENDING = 3
 def parse_view(text):
     """Return a view in the form in which views are compared: "Lateral" and "lateral view" become "lateral".
 
-    Capitals, characters that are not visible, and the word "view" do not count, nor accents in a usual view.
+    Capitals, invisible characters, the word "view" and accents in a usual view are ignored.
     A usual view is also known in other languages, such as "vue latérale".
     """
     visible = "".join(c for c in text.casefold() if c.isprintable())
@@ -35,7 +35,7 @@ def parse_view(text):
 
 @cache
 def suggest_view(view):
-    """Return the usual view that is abbreviated or misspelt, such as "lateral" for "lat."; "" for none."""
+    """Return the usual view that a text abbreviates or misspells, such as "lateral" for "lat."; or ""."""
     from difflib import get_close_matches  # on demand, for a quick `--help`
 
     short = view.rstrip(".")
