@@ -174,13 +174,14 @@ def test_the_configurations_we_ship_can_be_read_and_recorded(path, tmp_path):
     assert (again.data_set, again.output) == (found.data_set, found.output)
 
 
-def test_paths_are_relative_to_the_configuration(tmp_path):
+def test_paths_are_relative_to_the_configuration(tmp_path, monkeypatch):
     """An option with one path, and options with several; the record leads to the same files."""
-    text = BOTH + '[train]\nadapt = "m.h5"\n[report]\nontology = ["a.obo"]\n'
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    text = BOTH + '[train]\nadapt = "m.h5"\n[report]\nontology = ["a.obo", "~/b.obo"]\n'
     (tmp_path / "c.toml").write_text(text)
     found = read_configuration(tmp_path / "c.toml", settings=["evaluate.roll-up=b.obo"])
     assert found.options["train"].adapt == tmp_path / "m.h5"
-    assert found.options["report"].ontology == (tmp_path / "a.obo",)
+    assert found.options["report"].ontology == (tmp_path / "a.obo", tmp_path / "home" / "b.obo")
     assert found.options["evaluate"].roll_up == (Path("b.obo"),), "of the command line: as typed"
     write_record(found)
     again = read_configuration(found.output / "run.toml").options

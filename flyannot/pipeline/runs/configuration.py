@@ -5,6 +5,7 @@ the file. The command line overrides the file.
 """
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -85,7 +86,7 @@ def build_configuration(tables, path, settings=(), *, data_set=None, output=None
     overrides = _parse_overrides(settings)
     options = {}
     for name, kind in find_options_classes().items():
-        table = _convert_paths(kind, tables.get(name, {}), lambda of: resolve_path(Path(path).parent, of))
+        table = _convert_paths(kind, tables.get(name, {}), lambda of: _resolve(path, of))
         options[name] = kind.from_table(table | overrides.get(name, {}), f"{path}: [{name}]")
     options["learn-dict"].settings(f"{path}: ")  # an error if the learner has no such option
     return Configuration(
@@ -220,6 +221,14 @@ def _parse_overrides(settings):
     return values
 
 
+def _resolve(path, text):
+    """Resolve a path in a configuration relative to its folder; ~/ is the user's own folder.
+
+    path : Path of the configuration; text : the path as it is written
+    """
+    return resolve_path(Path(path).parent, os.path.expanduser(text) if text.startswith("~/") else text)
+
+
 def _read_path(path, tables, key):
     if key not in tables:
         raise InputError(f"{path} has no {key}", fix=f"add --{key}, or {key} = ... to the file")
@@ -227,7 +236,7 @@ def _read_path(path, tables, key):
     if not isinstance(value, str):
         what = f"{path}: {key} is {value!r}, not a path in quotes"
         raise InputError(what, fix=f'write it as {key} = "folder"')
-    path_found = resolve_path(Path(path).parent, value.replace("\0", ""))
+    path_found = _resolve(path, value.replace("\0", ""))
     plain = json.dumps(value, ensure_ascii=False).replace("\\\\", "/").replace("\\", "/")
     if "\0" in value or not (value.isprintable() or path_found.exists()):  # "C:\temp" contains a tab
         what = f"{path}: {key} is {value!r}: in double quotes a backslash begins a special character"
