@@ -45,11 +45,12 @@ def write_workflow(plan, out, *, n_jobs=None, force=False):
         If a file exists.
     """
     configuration = plan.given
+    default_jobs = min(max(1, math.ceil(len(plan.images) / IMAGES_PER_JOB)), _MOST_JOBS)
     values = {
         # -P: Python must not import modules from the output folder, where jobs run.
         "RUN": shlex.join([sys.executable, "-P", "-m", "flyannot", "run", RECORD]),
         "THREADS": configuration.options["run"].jobs or THREADS,
-        "STEPS": _describe_steps(plan, n_jobs or _default_jobs(len(plan.images))),
+        "STEPS": _describe_steps(plan, n_jobs or default_jobs),
         "FOLDER": str(configuration.output.absolute()),
     }
     text = _template("Snakefile")
@@ -69,11 +70,6 @@ def write_workflow(plan, out, *, n_jobs=None, force=False):
 
 def _template(name):
     return files("flyannot.pipeline.runs").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _default_jobs(n_images):
-    """Return the number of jobs that share the parts of a step."""
-    return min(max(1, math.ceil(n_images / IMAGES_PER_JOB)), _MOST_JOBS)
 
 
 def _describe_steps(plan, n_jobs):
