@@ -161,7 +161,7 @@ def warn_about_terms(table, terms_of_genes, known=()):
 
     Terms that say that a gene lacks a term, and several terms that are read as one, are named, too.
 
-    table : Path; terms_of_genes : dict from gene to its terms; known : names of an ontology
+    table : Path; terms_of_genes : an iterable of sets, the terms of each gene; known : names of an ontology
     """
     counts = Counter(term for terms in terms_of_genes for term in terms)
     near = find_misspelt_terms(counts, bdgp_terms().union(known))
