@@ -11,7 +11,7 @@ from flyannot.files.hdf5.header import MODEL_DIGEST
 from flyannot.files.hdf5.reading import verify_stored_file
 from flyannot.files.hdf5.supplied import format_responsible, supplied_models
 from flyannot.files.tables import read_table
-from flyannot.pipeline.engine.task import Execution, run_task
+from flyannot.pipeline.engine.task import Execution
 from flyannot.pipeline.options import AnnotateOptions, Selection
 from flyannot.pipeline.steps.annotate import annotate_task, read_images_for_model
 
@@ -77,7 +77,9 @@ def _verify_answers(model):
     with TemporaryDirectory() as temporary:
         out = Path(temporary) / "answers.h5"
         images = read_images_for_model(model, [folder / "pictures"], Selection())
-        run_task(annotate_task(model, images, out, AnnotateOptions()), Execution())
+        task = annotate_task(model, images, out, AnnotateOptions())
+        task.make(Execution())  # run_task would name the temporary file in messages
+        task.write_beside()
         columns = (*_ANSWER, "probability")
         tables = [read_table(table, columns) for table in (expected, out.with_suffix(".csv"))]
         known, found = ({tuple(cells[:-1]): cells[-1] for _, cells in rows} for rows in tables)

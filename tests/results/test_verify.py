@@ -38,7 +38,9 @@ def test_a_shared_model_is_held_to_its_answers_and_its_card(flyannot, tmp_path, 
     whole = answers.read_text()
     card = Path("models.toml")
     card.write_text('[mine]\nauthor = "A"\nlicence = "CC0"\ncontact = "a@example.org"\n')
-    said = flyannot("verify mine.h5", code=0).out
+    verified = flyannot("verify mine.h5", code=0)
+    said = verified.out
+    assert verified.err == ""
     assert (
         "93 answers on test pictures as expected" in said and "author: A; licence: CC0; contact: a@e" in said
     )
