@@ -39,7 +39,7 @@ def parse_stage_range(text):
         If the text is no stage range, or has stages of several ranges.
     """
     plain = _plain_range(text)
-    lie_in = [name] if (name := match_stage_range_name(plain)) else _overlapping_ranges(plain)
+    lie_in = [name] if (name := match_stage_range_name(plain)) else _find_overlapping_ranges(plain)
     if len(lie_in) == 1:
         return lie_in[0]
     if lie_in:
@@ -64,7 +64,7 @@ def _suggest_stages(text):
     stages = "-".join(map(str, dict.fromkeys(numbers[:1] + numbers[-1:])))
     if not numbers or _HOURS.search(text):
         return ""
-    if len(_overlapping_ranges(stages)) == 1:
+    if len(_find_overlapping_ranges(stages)) == 1:
         return f' Did you mean "{stages}"?'
     return did_you_mean(text, [name for name in STAGE_RANGES if name.startswith(f"{numbers[0]}-")])
 
@@ -130,7 +130,7 @@ def _plain_range(text):
     return plain.replace(" ", "")
 
 
-def _overlapping_ranges(plain):
+def _find_overlapping_ranges(plain):
     """Return the names of the stage ranges that have a stage in common with a text such as 5 or 5-8.
 
     `plain` is a text from `_plain_range`. The list is empty unless the text is a stage, or two with a dash.

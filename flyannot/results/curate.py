@@ -170,7 +170,7 @@ def write_corrected_annotations(
     write_text_output(out, text, (table, *paths), force=force, is_annotations=True)
     lines = [f"added: {correction.description}" for correction in added]
     lines += [f"removed: {correction.description}" for correction in changes["removed"]]
-    return lines, [*describe_changes(changes), *_list_losses(changes, terms, left_out)]
+    return lines, [*describe_changes(changes), *_describe_lost_annotations(changes, terms, left_out)]
 
 
 def _rows(terms, symbols, days):
@@ -190,7 +190,7 @@ def _rows(terms, symbols, days):
             yield about | {"stage_range": stage_range, "term": term, "date": day}
 
 
-def _list_losses(changes, terms, left_out):
+def _describe_lost_annotations(changes, terms, left_out):
     """Yield sentences on the corrections that a table of annotations cannot express.
 
     Parameters

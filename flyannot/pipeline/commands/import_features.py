@@ -68,7 +68,7 @@ class ImportTask(FileTask):
         super().__init__(out, header, [source])
 
     @property
-    def beside(self):
+    def paths_beside(self):
         return (pictures_path(self.path),)
 
     def make(self, execution):

@@ -110,7 +110,7 @@ class Task:
         self.tables = tables or {}
 
     @property
-    def beside(self):
+    def paths_beside(self):
         """The Paths of the other files that `make` and `write_beside` write beside the output."""
         return tuple(self.tables)
 
@@ -256,7 +256,7 @@ def run_task(task, execution):
         If another run is writing it.
     """
     task.check_outputs()
-    held = lock_output(task.path, beside=task.beside) if task.is_locked else nullcontext()
+    held = lock_output(task.path, beside=task.paths_beside) if task.is_locked else nullcontext()
     with held, execution.workers.threads():
         why = task.stale_reason()
         if not why:

@@ -118,8 +118,8 @@ class PicturesTask(PartsTask):
         )
 
     @property
-    def beside(self):
-        return *super().beside, pictures_path(self.path)
+    def paths_beside(self):
+        return *super().paths_beside, pictures_path(self.path)
 
     def check_outputs(self):
         super().check_outputs()
@@ -145,7 +145,7 @@ class PicturesTask(PartsTask):
         others = []
         with ExitStack() as held:
             for task in self.also:
-                held.enter_context(lock_output(task.path, beside=task.beside))
+                held.enter_context(lock_output(task.path, beside=task.paths_beside))
                 known = [part.with_digests(d) for part, d in zip(task.parts(), digests, strict=True)]
                 others.append(task._join(make_missing_parts(make_picture_part, known, execution)))
         return replace(outcome, also=tuple(others))

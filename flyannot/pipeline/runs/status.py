@@ -103,7 +103,7 @@ def _examine_other(plan, step, request, digests, is_done):
         return "damaged", error.message
     if step.made_from:
         digests[step.role] = file_digest(path)
-    why = ", ".join(_list_other_inputs({kind: [made_from[kind]] for kind in made_from}, digests))
+    why = ", ".join(_list_changed_inputs({kind: [made_from[kind]] for kind in made_from}, digests))
     if not why and is_done:
         try:
             why = plan.build_task(step.name).stale_reason()  # slow: it reads the files of the run
@@ -114,7 +114,7 @@ def _examine_other(plan, step, request, digests, is_done):
     return "outdated" if why else "done", why
 
 
-def _list_other_inputs(made_from, digests):
+def _list_changed_inputs(made_from, digests):
     """Return in words which inputs of a file are not the present ones.
 
     made_from : dict, role -> list of digests; digests : as in `_examine_file`
@@ -138,7 +138,7 @@ def _list_changes(plan, step, request, header, digests):
         changes.append(f"seed was {header.seed} and is now {request.seed}")
     # Predictions that were made before the scores have none.
     scores = {"scores": header.inputs.get("scores")} if "scores" in request.inputs else {}
-    return changes + _list_other_inputs(header.inputs | scores, digests)
+    return changes + _list_changed_inputs(header.inputs | scores, digests)
 
 
 def _list_image_changes(plan, step, request, made):

@@ -153,7 +153,7 @@ class OnlineDictionaryLearner(Learner):
         n, n_atoms = Z.shape
         part = n / self.options.batch_size
         self._t += part
-        w = part / self._horizon(self._t[0])
+        w = part / self._averaged_batches(self._t[0])
         self._A *= self._A.dtype.type(1 - w)
         factor = self._A.dtype.type(w / n)
         if _DENSE * Z.nnz < n * n_atoms:
@@ -201,7 +201,7 @@ class OnlineDictionaryLearner(Learner):
         rows = slice(None) if features is None else features
         part = (len(X) if observed is None else observed.sum(axis=0)) / self.options.batch_size
         self._seen[rows] += part
-        horizon = self._horizon(self._seen[rows])
+        horizon = self._averaged_batches(self._seen[rows])
         history = self._history
         if features is not None:
             history = gather_rows(history, features, self._buffers("history", len(features), len(self._A)))
@@ -214,7 +214,7 @@ class OnlineDictionaryLearner(Learner):
         if features is not None:
             self._history[features] = taken
 
-    def _horizon(self, t):
+    def _averaged_batches(self, t):
         """Return over how many mini-batches the means average, after t mini-batches.  Its inverse is w.
 
         It is t^beta, or fewer by `recency`, and at most t.  So a first mini-batch (t <= 1) has weight 1.  t
