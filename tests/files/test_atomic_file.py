@@ -154,8 +154,10 @@ with lock_output(path):
         for letter in "ab":
             write_text(path, letter * 2_000_000)
 """
-    wait, n_temporary = random.Random(1), 0
-    for _ in range(trials(10)):
+    wait, n_trials, n_temporary = random.Random(1), trials(10), 0
+    for number in range(10 * n_trials):
+        if number >= n_trials and n_temporary:
+            break
         run = start_python("-c", code)
         run.stdout.readline()
         time.sleep(wait.uniform(0.005, 0.05))
