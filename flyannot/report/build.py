@@ -9,7 +9,7 @@ from shlex import quote
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.dataset.ontology import keep_ontology, read_ontology
+from flyannot.dataset.ontology import find_ontology, keep_ontology, read_ontology
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.supplied import measured_on, supplied_name
 from flyannot.files.text_files import read_first_bytes
@@ -64,13 +64,18 @@ class ReportTask(Task):
         self._model = model
 
     def _open(self):
-        """Open the run. Returns the Run, its TermIds, and the digest of everything that its page depends on.
+        """Open the run, and read the ontology, which the user named or which is kept beside predictions.
 
-        Raises InputError if the folder has no file of a run.
+        Returns the Run, the Ontology or None, the TermIds, and the digest of everything that the page depends
+        on. Raises InputError if the folder has no file of a run, or an ontology cannot be read.
         """
         run = open_run(self._folder, self._curated, self._model)
-        ids = find_term_ids(run, self._options.ontology)
-        return run, ids, json_digest([run.digest(), read_all_templates(), asdict(ids)])
+        paths = self._options.ontology
+        if "predictions" in run.files:
+            paths = find_ontology(run.files["predictions"].path, paths)
+        ontology = read_ontology(*paths) if paths else None
+        ids = find_term_ids(run, ontology)
+        return run, ontology, ids, json_digest([run.digest(), read_all_templates(), asdict(ids)])
 
     def stale_reason(self, *, is_verified=True):
         """Return the reason why the page must be written, or "" if it is up to date.
@@ -93,9 +98,8 @@ class ReportTask(Task):
         from flyannot.report.groups import RunGroups
         from flyannot.report.page import write_page
 
-        run, ids, wanted = self._open()
-        if self._options.ontology and "predictions" in run.files:
-            ontology = read_ontology(*self._options.ontology)
+        run, ontology, ids, wanted = self._open()
+        if ontology and "predictions" in run.files:
             keep_ontology(ontology, [term for _, term in run.terms], run.files["predictions"].path)
         missing = describe_missing_pictures(run)
         with limit_blas_threads(), execution.workers.threads():  # stage ranges side by side

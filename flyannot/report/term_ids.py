@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.base.text import is_flybase_number, pluralise
-from flyannot.dataset.ontology import find_ontology, find_stage_ids, read_ontology
+from flyannot.dataset.ontology import find_stage_ids
 
 _REMARKS = {"obsolete": "obsolete", "replaced": "in place of an obsolete term"}
 
@@ -39,34 +39,26 @@ def gene_link(fbgn):
 NO_IDS = TermIds()
 
 
-def find_term_ids(run, paths=()):
+def find_term_ids(run, ontology):
     """Find the ids of all terms and stage ranges that the page of a `Run` may show.
 
     Parameters
     ----------
     run : Run
-    paths : tuple of Paths of ontologies, see `find_ontology`; without any there are no ids
+    ontology : Ontology; None if there is none, and so there are no ids
 
     Returns
     -------
     TermIds
-
-    Raises
-    ------
-    InputError
-        If an ontology cannot be read.
     """
-    if "predictions" in run.files:
-        paths = find_ontology(run.files["predictions"].path, paths)
-    if not paths:
+    if ontology is None:
         return NO_IDS
-    ontology = read_ontology(*paths)
     matches = [(s, match) for s, term in sorted(run.terms) if (match := ontology.match(term)).id]
     ids = {}
     for s, m in matches:
         consider = f"; consider {', '.join(m.consider)}" if m.consider else ""
         ids[f"{s}|{m.term}"] = m.id, _REMARKS.get(m.how, ""), f"{m.how}: {m.name}{consider}"
-    names = ", ".join(Path(path).name for path in paths)
+    names = ", ".join(Path(path).name for path in ontology.paths)
     have = pluralise(len({term for _, term in run.terms}), "term has", "terms have")
     notes = [f"Ids of terms are from {names}: {len({m.term for _, m in matches})} of {have} one."]
     if obsolete := sorted({m.term for _, m in matches if m.how in _REMARKS}):
