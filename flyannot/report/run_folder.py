@@ -116,7 +116,7 @@ class Run:
 
     @property
     def has_record(self):
-        """Whether the folder has the record of the run."""
+        """True if the folder has the record of the run."""
         return not self.is_single and (self.folder / RECORD).is_file()
 
     def stored(self, kind, stage_range):

@@ -38,7 +38,7 @@ class CuratedTerms:
 
     @property
     def has_tables(self):
-        """Whether the data set folder has a table of annotations, or there are corrections."""
+        """True if the data set folder has a table of annotations, or there are corrections."""
         return bool(self.corrections) or has_table(self.folder_or_table, ANNOTATIONS)
 
     @property
@@ -53,7 +53,7 @@ class CuratedTerms:
 
     @property
     def changes(self):
-        """What the corrections changed, a list of sentences."""
+        """A list of sentences on what the corrections changed."""
         return self._read[1]
 
     @cached_property
@@ -87,7 +87,7 @@ class CuratedTerms:
 
     @cached_property
     def _lacks_table(self):
-        """Whether the data set folder has no table, and there are corrections instead."""
+        """True if the data set folder has no table, and there are corrections instead."""
         table = self.table
         is_absent = table.name == ANNOTATIONS and table.parent.is_dir() and not table.exists()
         return bool(self.corrections) and is_absent

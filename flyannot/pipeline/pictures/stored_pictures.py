@@ -26,7 +26,7 @@ class StoredPictures:
                     self._places.setdefault((s, *name), (stored, row))
 
     def find(self, stage_range, columns, i):
-        """Return the ShownPicture of the i-th image in a dict of columns, or None if no file has it."""
+        """Return the ShownPicture of the i-th image in a dict of columns, or None without a file of it."""
         place = self._find_place(stage_range, columns, i)
         return None if place is None else read_shown(place[0], stage_range, place[1])
 
@@ -35,7 +35,7 @@ class StoredPictures:
         return self._find_place(stage_range, columns, i) is not None
 
     def _find_place(self, stage_range, columns, i):
-        """Return the StoredFile that has the picture of an image, and its row there; None if none has it."""
+        """Return the StoredFile that has the picture of an image, and its row there; or None."""
         return self._places.get((stage_range, columns["image"][i], columns["picture_digest"][i]))
 
 

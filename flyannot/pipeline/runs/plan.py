@@ -56,7 +56,7 @@ class RunTables:
 
     @property
     def has_unknown_stages(self):
-        """Whether the step `extract` guesses the stage range of an image."""
+        """True if the step `extract` guesses the stage range of an image."""
         return any(not image.stage_range for image in self.images)
 
 
