@@ -8,8 +8,9 @@ from datetime import datetime
 from io import BytesIO
 
 from flyannot.base.errors import InputError
+from flyannot.files.hdf5.header import ORIGIN
 from flyannot.files.tables import write_csv_rows
-from flyannot.terms.answers import ORIGIN, YES, predictions_table
+from flyannot.terms.answers import YES, predictions_table
 
 _MOST_ROWS = 1_048_576  # in a sheet of Excel
 _NO_DATE = datetime(1980, 1, 1)  # written as the date of creation, so that equal predictions give equal bytes

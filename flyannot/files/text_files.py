@@ -215,6 +215,11 @@ def read_toml(path):
         raise InputError(f"{path} is not TOML{found.it_is or f': {error}'}", fix=advice) from error
 
 
+def with_slashes(path):
+    r"""Return a path with / for every \, and for every \\, as TOML writes it in double quotes."""
+    return path.replace("\\\\", "/").replace("\\", "/")
+
+
 def _toml_fix(text, message):
     """Suggest how to correct a line of a TOML file that cannot be parsed, such as text without quotes.
 
@@ -226,7 +231,7 @@ def _toml_fix(text, message):
     number = re.search(r"at line (\d+)", message)
     line = text.splitlines()[int(number[1]) - 1] if number else ""
     name, equals, value = (part.strip() for part in line.partition("="))
-    bare = value.strip("\"'“”„‟«»‘’ ").replace("\\\\", "/").replace("\\", "/")
+    bare = with_slashes(value.strip("\"'“”„‟«»‘’ "))
     if number and "overwrite" in message:
         return f"delete one of the lines for {name}"
     if re.fullmatch(r"[+-]?\d+,\d+", value):

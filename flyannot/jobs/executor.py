@@ -227,8 +227,8 @@ class _Pace:
         left = self._n_left / (self._n_done - n)
         wall_left = left * (time.perf_counter() - wall)
         processor_left = left * (time.process_time() - processor)
-        started = min(most, max(1, int(processor_left / _START_S)))
-        seconds = {started: (processor_left + (started - 1) * _START_S) / started}
+        n_new = min(most, max(1, int(processor_left / _START_S)))
+        seconds = {n_new: (processor_left + (n_new - 1) * _START_S) / n_new}
         seconds[self._n_there] = processor_left / self._n_there
         n = min(seconds, key=seconds.__getitem__)
         return n if n > 1 and seconds[n] < 0.8 * wall_left else 0

@@ -58,7 +58,6 @@ PER_CHUNK = 4
 _GROUPS_PER_TASK = 8 * PER_CHUNK  # a task writes whole chunks
 PARTLY = 2  # in the index, for a group of which curators have given some terms only
 PAGE_BYTES = 20_000_000
-_CALL = "flyannotChunk"  # the function of the page that a script of the folder calls
 _SOURCE = re.compile(r'src="((?:image|map)-[\d-]+\.jpg)"')  # in text from a table, quotes are escaped
 
 
@@ -161,7 +160,7 @@ def _write_chunk(folder, number, html, images):
     """
     for name, jpeg in images.items():
         (folder / name).write_bytes(jpeg)
-    text = f"{_CALL}({number}, {json.dumps(html, ensure_ascii=False)});\n"
+    text = f"flyannotChunk({number}, {json.dumps(html, ensure_ascii=False)});\n"
     _chunk_path(folder, number).write_text(text, "utf-8", newline="")
 
 

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 
 from flyannot.base.errors import DataError
 from flyannot.base.text import pluralise
+from flyannot.dataset.paths import TABLE_SUFFIXES
 from flyannot.files.hdf5.description import read_summary
 from flyannot.files.hdf5.header import MODEL_DIGEST
 from flyannot.files.hdf5.reading import verify_stored_file
@@ -33,7 +34,7 @@ def verify_file(path, progress):
     InputError, DataError
         If the file is missing or damaged, a file that a table came from is missing, or answers differ.
     """
-    if path.suffix.lower() in (".csv", ".tsv", ".xlsx"):
+    if path.suffix.lower() in TABLE_SUFFIXES:
         return _verify_origin(path, progress)
     kind = verify_stored_file(path, progress)
     return f"{kind}; {_verify_answers(path)}" if kind == "model" else kind

@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.sparse import fit
-from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, decay_squared_code_sums
+from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, decay_squared_code_sums, scale_to_sphere
 from flyannot.sparse.stored_codes import EITHER_SIGN, PositiveConstraints
 
 UNIT = 256  # rows of a block; few, because neighbouring samples are alike
@@ -361,7 +361,7 @@ def _average_atoms(start, before, reached, weights, is_on_sphere):
         total += weight[:, None] * D
     mean = total / np.where(sum(weights) > 0, sum(weights), 1)[:, None]
     if is_on_sphere:
-        mean /= np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-300)
+        mean = scale_to_sphere(mean)
     used = (sum(weights) > 0) & (start.norm2 > 0)
     return np.where(used[:, None], mean, before).astype(before.dtype)
 

@@ -13,7 +13,7 @@ from flyannot.base.quality_warnings import format_warnings
 from flyannot.base.text import pluralise
 from flyannot.encode.groups import Groups
 from flyannot.files.hdf5 import predictions as store
-from flyannot.files.hdf5.header import MODEL_DIGEST, VERSION, describe_origin
+from flyannot.files.hdf5.header import ORIGIN, describe_origin
 from flyannot.files.hdf5.model import read_classifier, read_classifier_name, read_terms
 from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.files.hdf5.supplied import measured_on
@@ -82,7 +82,6 @@ class Answer:
 
 _FIELDS = tuple(field.name for field in fields(Answer))
 _FORM_OF_COLUMN = [_FORMATS.get(name, "") for name in _FIELDS]
-ORIGIN = (MODEL_DIGEST, VERSION)
 PREDICTION_COLUMNS = _FIELDS + ORIGIN
 
 

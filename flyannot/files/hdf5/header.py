@@ -21,6 +21,7 @@ from flyannot.files.hdf5.schema import COMMAND_BY_KIND, FORMAT_VERSION, LARGE_DA
 
 MODEL_DIGEST = "model_digest"
 VERSION = "flyannot_version"
+ORIGIN = (MODEL_DIGEST, VERSION)  # the columns of tables of predictions and of fates
 _USUAL_CHAIN = ("extract", "pool")  # files do not name this chain
 # name -> schema
 _JSON = {"options": {}, "inputs": {None: [TextType()]}, "failures": [[TextType()] * len(PictureFate._fields)]}

@@ -9,7 +9,7 @@ from flyannot.base.fates import CROP, FATES, USED, WARNED, PictureFate
 from flyannot.base.quality_warnings import QualityWarning, format_warnings, parse_warnings
 from flyannot.base.text import pluralise
 from flyannot.files.hdf5.description import read_summary
-from flyannot.files.hdf5.header import MODEL_DIGEST, VERSION, describe_origin
+from flyannot.files.hdf5.header import ORIGIN, VERSION, describe_origin
 from flyannot.files.hdf5.pictures import pictures_path
 from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
 from flyannot.files.tables import is_table_of, read_table, write_table
@@ -38,10 +38,9 @@ def write_fates(table, fates, out=None):
         what = f"the table {table} would be replaced, but it is not a table of the fates of pictures"
         raise InputError(what, fix="rename it, and repeat the command")
     made = out and read_summary(out)
-    origin = {VERSION: __version__} | (describe_origin(made.header) if made else {})
-    digest = origin.get(MODEL_DIGEST, "")
-    rows = [(*fate, digest, origin[VERSION]) for fate in fates]
-    write_table(table, (*PictureFate._fields, MODEL_DIGEST, VERSION), rows)
+    origin = describe_origin(made.header) if made else {VERSION: __version__}
+    cells = [origin.get(column, "") for column in ORIGIN]
+    write_table(table, (*PictureFate._fields, *ORIGIN), [(*fate, *cells) for fate in fates])
 
 
 def read_fates(table, files):

@@ -18,7 +18,7 @@ from flyannot.base.options import IntegerType, PathType, option, parse_option, t
 from flyannot.dataset.paths import relative_path, resolve_path
 from flyannot.files.atomic_file import write_text
 from flyannot.files.hdf5.supplied import resolve_model_path
-from flyannot.files.text_files import read_text, read_toml
+from flyannot.files.text_files import read_text, read_toml, with_slashes
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.options import RunOptions, Selection
 from flyannot.terms.options import ModelPath
@@ -237,8 +237,8 @@ def _read_path(path, tables, key):
         what = f"{path}: {key} is {value!r}, not a path in quotes"
         raise InputError(what, fix=f'write it as {key} = "folder"')
     path_found = _resolve(path, value.replace("\0", ""))
-    plain = json.dumps(value, ensure_ascii=False).replace("\\\\", "/").replace("\\", "/")
     if "\0" in value or not (value.isprintable() or path_found.exists()):  # "C:\temp" contains a tab
         what = f"{path}: {key} is {value!r}: in double quotes a backslash begins a special character"
+        plain = with_slashes(json.dumps(value, ensure_ascii=False))
         raise InputError(what, fix=f"write the path with /: {key} = {plain}")
     return path_found

@@ -194,7 +194,7 @@ class SCC(Learner):
             return self._batches.D
         if not self._variant.takes_mean:
             return self._D
-        return _scale_to_sphere(self._atoms.mean[:, : self._D.shape[1]])
+        return scale_to_sphere(self._atoms.mean[:, : self._D.shape[1]])
 
     def _is_in_batches(self):
         """Return whether the epoch goes in mini-batches: the first one, or any with non-negative atoms.
@@ -255,7 +255,7 @@ class SCC(Learner):
         """Continue from the atoms of the mini-batches, with the sums h that as many visits would have."""
         state = self._batches.state_arrays()
         n = int(round(state["t"].item() * self._batches.options.batch_size))
-        self._D[:] = self._atoms.mean[:, : self._D.shape[1]] = _scale_to_sphere(self._batches.D)
+        self._D[:] = self._atoms.mean[:, : self._D.shape[1]] = scale_to_sphere(self._batches.D)
         self._atoms.norm2[:] = self._D.any(axis=1)
         power = self._variant.recency + 1
         self._atoms.h_past[:] = state["A"].diagonal() * (float(n) ** power / power)
@@ -326,7 +326,7 @@ class SCC(Learner):
         return kept | ({"mean": atoms.mean[:, : self._D.shape[1]]} if self._variant.takes_mean else {})
 
 
-def _scale_to_sphere(D):
+def scale_to_sphere(D):
     """Return a copy of D with rows of norm 1; zero rows stay."""
     norms = np.linalg.norm(D, axis=1, keepdims=True)
     return D / np.where(norms > 0, norms, 1)
