@@ -127,10 +127,11 @@ def _draw_demo(configuration, execution, dry_run):
     """
     from flyannot.pipeline.commands.synthesize import DEMO, SynthesizeTask
     from flyannot.pipeline.engine.task import describe_plan, run_task
+    from flyannot.pipeline.runs.run import log_begin
 
     task = SynthesizeTask(configuration.data_set, DEMO, configuration.seed)
     if not dry_run:
-        log.info("[synthesize]")
+        log_begin("synthesize")
         log_outcome(run_task(task, replace(execution, force=True)))
         return True
     if why := task.stale_reason():

@@ -36,7 +36,7 @@ def run_steps(plan, execution, only=None):
         # Guessed stage ranges may change the options of `extract` itself, by the model that is adapted.
         while name in plan.requests and plan.requests[name].options not in made_with:
             made_with.append(plan.requests[name].options)
-            log.info("[%s] %s", name, datetime.now().strftime("%Y-%m-%d %H:%M"))
+            log_begin(name)
             task = plan.build_task(name)
             outcome = run_task(task, replace(execution, force=True))
             made_before |= {one.path: one for one in outcome.also}
@@ -44,6 +44,11 @@ def run_steps(plan, execution, only=None):
             if name == "extract" and plan.tables.has_unknown_stages:
                 plan = plan.settled()
                 plan.check()
+
+
+def log_begin(step):
+    """Log that a step begins, and when; step : str, its name."""
+    log.info("[%s] %s", step, datetime.now().strftime("%Y-%m-%d %H:%M"))
 
 
 def describe_first_outdated(plan, names):
